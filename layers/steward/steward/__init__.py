@@ -1,0 +1,1 @@
+"""GPU Steward: event-driven governance for shared GPU clusters on SageMaker HyperPod (EKS, Kueue)."""

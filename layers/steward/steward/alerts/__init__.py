@@ -1,0 +1,1 @@
+"""The life of a finding and the cards that show it: pure."""

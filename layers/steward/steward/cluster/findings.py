@@ -1,0 +1,139 @@
+"""What a detector says: findings, what it could not judge, and what has ended."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from steward.cluster.accelerators import UnknownReason
+from steward.cluster.policy import Severity
+
+SCHEMA = 1
+"""Version of the stored evaluation."""
+
+
+class Resolution(StrEnum):
+    """Why a finding ended."""
+
+    ACTIVE_AGAIN = "active_again"
+    RELEASED = "released"
+    ADMITTED = "admitted"
+    FINISHED = "finished"
+    QUOTA_CHANGED = "quota_changed"
+    FIXED = "fixed"
+    EXEMPTED = "exempted"
+    EXPIRED = "expired"
+    REASON_CHANGED = "reason_changed"
+
+
+class DetectorStatus(StrEnum):
+    """Only an evaluated detector may open or resolve anything."""
+
+    EVALUATED = "evaluated"
+    FAILED = "failed"
+    OUT_OF_SCOPE = "out_of_scope"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a detector says of one subject now.
+
+    Attributes
+    ----------
+    team : str or None
+        The policy's name; None outside governance.
+    subject : str
+        Stable identity, never numbers or times.
+    since : datetime
+        When the condition began (not when it was seen).
+    gpus : float
+        Accelerators the finding is about; a MIG slice counts its fraction.
+    gpu_hours, cost_usd : float or None
+        Hours counted to the last sample that showed the condition; None where the detector
+        has no such number, or no price.
+    evidence : dict
+        JSON values only; the keys of each detector are in its docs page.
+    action : str
+        What to type, or what to do.
+    parts : tuple of str
+        Identities that the finding rests on (accelerator keys): unknown ones hold it.
+    damping_minutes : int
+        How long it must last before it opens.
+    one_reason : bool
+        True: the subject carries one reason at a time, so a new reason ends the old finding.
+    """
+
+    detector: str
+    subject: str
+    reason: str
+    severity: Severity
+    team: str | None
+    since: datetime
+    gpus: float
+    gpu_hours: float | None
+    cost_usd: float | None
+    action: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+    owner: str | None = None
+    parts: tuple[str, ...] = ()
+    damping_minutes: int = 0
+    one_reason: bool = True
+
+    @property
+    def key(self) -> str:
+        """Identity of the finding: detector, subject and reason."""
+        return f"{self.detector}|{self.subject}|{self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """Something a detector could not judge.
+
+    Attributes
+    ----------
+    subject : str
+        The workload's owner, or the refused call (`kubernetes/pods`, `prometheus`).
+    blind : bool
+        True: without it the detector saw nothing, so it holds every alert of the detector.
+    parts : tuple of str
+        Identities that are unknown; empty: the subject as a whole.
+    """
+
+    detector: str
+    subject: str
+    reason: UnknownReason
+    team: str | None = None
+    gpus: float | None = None
+    blind: bool = False
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """A finding that ended: the reason why, and its final numbers."""
+
+    resolution: Resolution
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What all detectors said of one snapshot.
+
+    Attributes
+    ----------
+    snapshot : str
+        Storage key of the snapshot.
+    cleared : tuple of Cleared
+        Repeated for a while, so that a lost evaluation loses no final number.
+    """
+
+    schema: int = SCHEMA
+    snapshot: str
+    cluster: str
+    scope: str
+    at: datetime
+    detectors: dict[str, DetectorStatus]
+    findings: tuple[Finding, ...]
+    cleared: tuple[Cleared, ...]
+    unknown: tuple[Unknown, ...]

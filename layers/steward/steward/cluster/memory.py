@@ -1,0 +1,82 @@
+"""What evaluation carries from one tick to the next: small, versioned, one object a cluster."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from steward.cluster.findings import Finding, Resolution
+
+SCHEMA = 1
+"""Version of the stored memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A device that telemetry has attributed to a pod: known even after its series stops."""
+
+    node: str | None
+    uuid: str
+    mig: str | None
+    pod_uid: str
+    seen: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleStretch:
+    """An idle stretch of one accelerator, running or ended.
+
+    Attributes
+    ----------
+    since, last : datetime
+        First and last sample that showed it idle.
+    exact : bool
+        False: it began at or before `since`.
+    observed_seconds : float
+        Idle time that samples cover.
+    ended : Resolution or None
+        None while it runs.
+    """
+
+    key: str
+    namespace: str
+    pod: str
+    node: str | None
+    uuid: str | None
+    mig: str | None
+    fraction: float
+    usd_per_hour: float | None
+    since: datetime
+    last: datetime
+    exact: bool
+    observed_seconds: float
+    ended: Resolution | None = None
+
+    @property
+    def gpu_hours(self) -> float:
+        """Accelerator hours of the stretch; a MIG slice counts its fraction."""
+        return self.observed_seconds / 3600 * self.fraction
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Dollars of the stretch; None without a price."""
+        return None if self.usd_per_hour is None else self.gpu_hours * self.usd_per_hour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleIncident:
+    """The idle stretches of one owner, from the first that made a finding to its end."""
+
+    subject: str
+    stretches: tuple[IdleStretch, ...]
+    finding: Finding | None = None
+    cleared: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """The memory of one cluster; `at` is the newest snapshot that it has folded in."""
+
+    schema: int = SCHEMA
+    cluster: str
+    at: datetime | None = None
+    devices: tuple[Device, ...] = ()
+    idle: tuple[IdleIncident, ...] = ()

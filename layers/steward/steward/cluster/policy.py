@@ -1,0 +1,284 @@
+"""The policy in force, resolved: what detectors and alerts are told, never what a file says.
+
+The document (`layers/policy/governance.yaml`) is validated and resolved into these classes
+at build time by :mod:`steward.policy`; Lambda reads the result and nothing else.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+
+class Severity(StrEnum):
+    """How loudly a finding speaks: digest only, a card, or a card that escalates."""
+
+    INFO = "info"
+    WARN = "warn"
+    PAGE = "page"
+
+
+class SharingStrategy(StrEnum):
+    """SageMaker's ResourceSharingConfig.Strategy."""
+
+    LEND = "Lend"
+    DONT_LEND = "DontLend"
+    LEND_AND_BORROW = "LendAndBorrow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleLimits:
+    """When an allocated accelerator counts as idle.
+
+    Attributes
+    ----------
+    activity_max : float
+        Highest activity (0-1) that still is idle.
+    window_minutes : int
+        Length of the detection window.
+    startup_grace_minutes : int
+        A holder younger than this is not judged; runs inside the window, not after it.
+    coverage_min : float
+        Least share (0-1) of the expected samples; below it the verdict is unknown.
+    held_bytes : int
+        Memory held from which an idle accelerator is idle_held.
+    severity : Severity
+        Of idle and idle_held.
+    page_after_hours : float
+        Idle for longer than this, on `page_accelerators` or more, pages. Zero accelerators: never.
+    page_accelerators : int
+        See `page_after_hours`.
+    """
+
+    activity_max: float = 0.01
+    window_minutes: int = 60
+    startup_grace_minutes: int = 15
+    coverage_min: float = 0.8
+    held_bytes: int = 2**30
+    severity: Severity = Severity.WARN
+    page_after_hours: float = 4.0
+    page_accelerators: int = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetryLimits:
+    """How long telemetry may be wrong before the `telemetry` detector's finding opens."""
+
+    damping_minutes: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """Every threshold that a scope (team, namespace, priority class, owner kind) may override."""
+
+    idle: IdleLimits = IdleLimits()
+    telemetry: TelemetryLimits = TelemetryLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Who a threshold is asked for; None is "not known", and matches only an open override."""
+
+    team: str | None = None
+    namespace: str | None = None
+    priority_class: str | None = None
+    owner_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """Threshold values for the scopes that match; an empty tuple matches everything.
+
+    Attributes
+    ----------
+    idle : dict of str to (int, float or str)
+        Field of :class:`IdleLimits` to its value, checked when the policy was compiled.
+    """
+
+    teams: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    priority_classes: tuple[str, ...] = ()
+    owner_kinds: tuple[str, ...] = ()
+    idle: dict[str, float | int | str] = field(default_factory=dict)
+
+    def matches(self, scope: Scope) -> bool:
+        """Tell whether every named dimension holds the scope's value."""
+        pairs = (
+            (self.teams, scope.team),
+            (self.namespaces, scope.namespace),
+            (self.priority_classes, scope.priority_class),
+            (self.owner_kinds, scope.owner_kind),
+        )
+        return all(not allowed or value in allowed for allowed, value in pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What an instance hour costs, and who says so since when."""
+
+    instance_type: str
+    usd_per_hour: float
+    source: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """A Slack channel: the id that the API needs, the name that people read."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exemption:
+    """A promise not to alert about a subject, made by somebody, for a reason, until a day."""
+
+    detector: str
+    subject: str
+    reason: str
+    author: str
+    until: datetime
+
+    def covers(self, detector: str, subject: str, at: datetime) -> bool:
+        """Tell whether this exemption speaks of the subject (glob pattern) and has not ended."""
+        return (
+            at < self.until
+            and self.detector in {detector, "*"}
+            and fnmatchcase(subject, self.subject)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Team:
+    """A team: its namespaces, its quota as written in the policy, and whom to tell.
+
+    Attributes
+    ----------
+    accelerators : int
+        Guaranteed quota, in accelerators.
+    borrow_limit_percent : int or None
+        SageMaker's BorrowLimit: percent of the team's own quota; None where it does not borrow.
+    """
+
+    name: str
+    namespaces: tuple[str, ...]
+    accelerators: int
+    strategy: SharingStrategy
+    borrow_limit_percent: int | None
+    fair_share_weight: int
+    owners: tuple[str, ...]
+    channel: Channel | None
+    checkpoints: tuple[str, ...]
+    exemptions: tuple[Exemption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSource:
+    """Where accelerator metrics come from and how they arrive.
+
+    Attributes
+    ----------
+    endpoint : str
+        Base URL of the Prometheus query API (AMP workspace URL without `/api/v1`).
+    sigv4 : bool
+        Whether requests are signed (AMP) or plain (a Prometheus of your own).
+    cluster_label : str or None
+        Value of the `cluster_name` label in a workspace that several clusters share.
+    """
+
+    endpoint: str
+    sigv4: bool
+    cluster_label: str | None = None
+    scrape_interval_seconds: int = 60
+    delay_seconds: int = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityClass:
+    """A workload priority class and its weight."""
+
+    name: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceGroup:
+    """Capacity that the policy counts on."""
+
+    instance_type: str
+    count: int
+    accelerators_per_instance: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPolicy:
+    """Everything the policy says of one cluster."""
+
+    name: str
+    eks_name: str
+    region: str
+    account: str | None
+    role_arn: str | None
+    time_zone: str
+    tick_minutes: int
+    digest_day: str
+    digest_time: str
+    metrics: MetricsSource
+    prices: tuple[Price, ...]
+    capacity: tuple[InstanceGroup, ...]
+    buffer_accelerators: int
+    fair_share: bool
+    priority_classes: tuple[PriorityClass, ...]
+    teams: tuple[Team, ...]
+    platform_channel: Channel
+    thresholds: Thresholds = Thresholds()
+    overrides: tuple[Override, ...] = ()
+
+    def team_of(self, namespace: str | None) -> Team | None:
+        """Find the team that owns a namespace; None for a namespace outside governance."""
+        return next((team for team in self.teams if namespace in team.namespaces), None)
+
+    def team_named(self, name: str | None) -> Team | None:
+        """Find a team by its name."""
+        return next((team for team in self.teams if team.name == name), None)
+
+    def limits(self, scope: Scope) -> Thresholds:
+        """Resolve the thresholds for a scope: the overrides that match, in order; later ones win."""
+        values: dict[str, float | int | str] = {}
+        for override in self.overrides:
+            if override.matches(scope):
+                values |= override.idle
+        if not values:
+            return self.thresholds
+        if "severity" in values:
+            values["severity"] = Severity(str(values["severity"]))
+        idle = replace(self.thresholds.idle, **values)  # type: ignore[arg-type]  # checked at build
+        return replace(self.thresholds, idle=idle)
+
+    def windows(self) -> tuple[int, ...]:
+        """Distinct detection windows (minutes) that the thresholds and their overrides need."""
+        named = [override.idle.get("window_minutes") for override in self.overrides]
+        minutes = {self.thresholds.idle.window_minutes} | {int(n) for n in named if n is not None}
+        return tuple(sorted(minutes))
+
+    def price_of(self, instance_type: str | None) -> Price | None:
+        """Price of an instance type; None where the policy gives none (no price, no dollars)."""
+        return next((p for p in self.prices if p.instance_type == instance_type), None)
+
+    def exemption_for(self, detector: str, subject: str, at: datetime) -> Exemption | None:
+        """Find the exemption in force for a subject, if any."""
+        every = (exemption for team in self.teams for exemption in team.exemptions)
+        return next((e for e in every if e.covers(detector, subject, at)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The whole policy as code, resolved."""
+
+    schema: int
+    clusters: tuple[ClusterPolicy, ...]
+
+    def cluster(self, name: str) -> ClusterPolicy | None:
+        """Find a cluster by its name."""
+        return next((cluster for cluster in self.clusters if cluster.name == name), None)

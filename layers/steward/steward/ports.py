@@ -1,0 +1,366 @@
+"""What the use cases need from the world, named by role; adapters and in-memory twins implement it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from steward.alerts.model import Attempt, Card, Posted, ReconcilerState
+from steward.cluster.accelerators import ActivityWindow, Owner
+from steward.cluster.findings import Evaluation
+from steward.cluster.kueue import ClusterQueue, LocalQueue, Workload
+from steward.cluster.memory import Memory
+from steward.cluster.policy import ClusterPolicy, Policy
+from steward.cluster.snapshot import ControlPlane, InvalidSamples, Node, Part, Snapshot
+
+
+class Clock(Protocol):
+    """Time, and waiting: a virtual clock advances instead of sleeping."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware and in UTC."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+# --- reading the world ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlPlaneReading:
+    """What SageMaker and EKS answered, and what they refused."""
+
+    control_plane: ControlPlane
+    parts: tuple[Part, ...]
+
+
+class ClusterReader(Protocol):
+    """SageMaker and EKS for one cluster; never raises for a refused call: it becomes a part."""
+
+    def read(self) -> ControlPlaneReading:
+        """Read the control plane; every operation is one part."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuPod:
+    """A live pod that holds accelerators: bound to a node, not finished.
+
+    Attributes
+    ----------
+    accelerators : int
+        Whole accelerators or MIG slices that its containers request.
+    resource : str
+        For example `nvidia.com/gpu` or `nvidia.com/mig-3g.40gb`.
+    since : datetime
+        Start time of the pod, else its creation.
+    owner : Owner
+        Top owner, resolved through every controller that could be read; the pod itself if none.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    accelerators: int
+    resource: str
+    since: datetime
+    owner: Owner
+    owner_chain: tuple[Owner, ...]
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesReading:
+    """What the Kubernetes API answered; a refused resource is empty here and named in `parts`.
+
+    Attributes
+    ----------
+    namespaces : mapping of str to mapping, or None
+        Name to labels; None where namespaces were refused.
+    """
+
+    pods: tuple[GpuPod, ...]
+    nodes: tuple[Node, ...]
+    namespaces: Mapping[str, Mapping[str, str]] | None
+    workloads: tuple[Workload, ...]
+    cluster_queues: tuple[ClusterQueue, ...]
+    local_queues: tuple[LocalQueue, ...]
+    parts: tuple[Part, ...]
+
+
+class KubernetesReader(Protocol):
+    """The cluster's Kubernetes API; never raises for a refused resource: it becomes a part."""
+
+    def read(self) -> KubernetesReading:
+        """Read every resource of the tick scope, page by page, each reduced at once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceReading:
+    """One device of one holder over the windows asked for, as the metrics source measured it.
+
+    Attributes
+    ----------
+    node : str or None
+        Node label of the series (`Hostname` or `hostname`).
+    namespace, pod : str or None
+        Holder that the exporter names; None where the series is not attributed to a pod.
+    uuid : str
+        Device identity (`UUID` label).
+    mig : str or None
+        `<profile>/<instance>` of a MIG slice.
+    activity_metric : str
+        Metric the activity was read from.
+    last_sample : datetime or None
+        Newest activity sample in the five minutes before the end; None without.
+    held_bytes : int or None
+        Newest valid memory-used sample inside the longest window.
+    tensor_activity, power_watts : float or None
+        Mean over the longest window.
+    """
+
+    node: str | None
+    namespace: str | None
+    pod: str | None
+    uuid: str
+    mig: str | None
+    activity_metric: str
+    windows: tuple[ActivityWindow, ...]
+    last_sample: datetime | None
+    held_bytes: int | None
+    tensor_activity: float | None
+    power_watts: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsReading:
+    """Every device that had an activity sample in the longest window."""
+
+    devices: tuple[DeviceReading, ...]
+    invalid: tuple[InvalidSamples, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceName:
+    """What selects one device of one holder in the metrics source."""
+
+    namespace: str
+    pod: str
+    uuid: str
+    mig: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """Valid raw activity samples (0-1) of one device, oldest first."""
+
+    device: DeviceName
+    times: tuple[datetime, ...]
+    values: tuple[float, ...]
+
+
+class MetricsReader(Protocol):
+    """Accelerator metrics of one cluster; the number of queries does not grow with the cluster.
+
+    Raises
+    ------
+    DeniedError, RetryableError, PermanentError
+        The source refused, did not answer in time, or answered nonsense.
+    """
+
+    def read(self, end: datetime, minutes: Sequence[int]) -> MetricsReading:
+        """Read window statistics for every device, for windows that end at `end`."""
+        ...
+
+    def samples(self, end: datetime, span_seconds: float, devices: Collection[DeviceName]) -> tuple[Samples, ...]:
+        """Fetch raw activity samples in (end - span, end] for some devices, in one batched query."""
+        ...
+
+    def seen(self, end: datetime, span_seconds: float, pods: Collection[tuple[str, str]]) -> tuple[DeviceReading, ...]:
+        """Find devices that were attributed to pods (namespace, name) within the span before `end`.
+
+        Window statistics of the answer are empty: it only tells that there once was telemetry.
+        """
+        ...
+
+
+class Sources(Protocol):
+    """Makes the readers of a cluster; each is built only when asked for."""
+
+    def cluster(self, cluster: ClusterPolicy) -> ClusterReader:
+        """Return the SageMaker and EKS reader."""
+        ...
+
+    def kubernetes(self, cluster: ClusterPolicy) -> KubernetesReader:
+        """Return the Kubernetes reader."""
+        ...
+
+    def metrics(self, cluster: ClusterPolicy) -> MetricsReader:
+        """Return the metrics reader."""
+        ...
+
+
+# --- stores --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastSnapshot:
+    """The pointer that `take_snapshot` keeps for each cluster: when its last snapshot was taken."""
+
+    key: str
+    started: datetime
+    finished: datetime
+
+
+class SnapshotStore(Protocol):
+    """Snapshots in the bucket."""
+
+    def put(self, snapshot: Snapshot) -> str:
+        """Store a snapshot and return its key."""
+        ...
+
+    def get(self, key: str) -> Snapshot:
+        """Load a snapshot."""
+        ...
+
+    def last(self, cluster: str) -> LastSnapshot | None:
+        """Return the pointer to the cluster's last finished snapshot, if there is one."""
+        ...
+
+    def finish(self, cluster: str, last: LastSnapshot) -> None:
+        """Move the pointer."""
+        ...
+
+
+class MemoryStore(Protocol):
+    """The cluster's memory, one versioned object."""
+
+    def load(self, cluster: str) -> tuple[Memory, str | None]:
+        """Return the memory and its version tag; an empty memory and None where there is none."""
+        ...
+
+    def save(self, memory: Memory, tag: str | None) -> str:
+        """Write on condition that the tag still holds.
+
+        Raises
+        ------
+        ConflictError
+            Somebody else wrote since.
+        """
+        ...
+
+
+class EvaluationStore(Protocol):
+    """Evaluations in the bucket."""
+
+    def put(self, evaluation: Evaluation) -> str:
+        """Store an evaluation and return its key (derived from cluster and time: idempotent)."""
+        ...
+
+    def get(self, key: str) -> Evaluation:
+        """Load an evaluation."""
+        ...
+
+    def find(self, cluster: str, at: datetime) -> str | None:
+        """Return the key of the evaluation of the snapshot at that time, if it was stored."""
+        ...
+
+
+class PlanStore(Protocol):
+    """When `plan_ticks` last asked for each cluster's snapshot."""
+
+    def last_due(self, cluster: str) -> datetime | None:
+        """Return when the last snapshot was asked for."""
+        ...
+
+    def mark_due(self, cluster: str, at: datetime) -> None:
+        """Remember that one was asked for."""
+        ...
+
+
+class AlertStore(Protocol):
+    """Alerts and cards of a cluster."""
+
+    def load(self, cluster: str) -> ReconcilerState:
+        """Load everything the reconciler knows of the cluster."""
+        ...
+
+    def save(self, before: ReconcilerState, after: ReconcilerState) -> None:
+        """Write what differs."""
+        ...
+
+    def save_card(self, cluster: str, card: Card) -> None:
+        """Write one card (its intent, or what was delivered)."""
+        ...
+
+
+class PolicyStore(Protocol):
+    """The policy in force."""
+
+    def load(self) -> Policy:
+        """Load the compiled policy."""
+        ...
+
+
+# --- telling the world ---------------------------------------------------------------------------
+
+
+class Bus(Protocol):
+    """The steward's event bus."""
+
+    def publish(self, detail_type: str, detail: Mapping[str, Any]) -> None:
+        """Put one event; raises RetryableError when the bus did not take it."""
+        ...
+
+
+class SnapshotRequests(Protocol):
+    """The one door to `take_snapshot`."""
+
+    def ask(self, cluster: str, at: datetime, reason: str) -> None:
+        """Ask for a fresh snapshot of a cluster."""
+        ...
+
+
+class EvaluationQueue(Protocol):
+    """The FIFO queue to `reconcile_alerts`; its message group is the cluster."""
+
+    def send(self, cluster: str, key: str, at: datetime) -> None:
+        """Hand over one evaluation."""
+        ...
+
+
+class Messenger(Protocol):
+    """Slack, as the reconciler needs it.
+
+    Raises
+    ------
+    RefusedContentError
+        Slack refused the blocks; the same card may be sent as text.
+    ChannelError
+        The channel is missing, archived or closed to the bot.
+    CredentialsError
+        The token is revoked or lacks a scope.
+    UnknownOutcomeError
+        The request may or may not have been accepted: look the history up before posting again.
+    NotAcceptedError
+        Slack did not take the message (429, 5xx with a refusal): the next run tries again.
+    MessageGoneError
+        The message to edit does not exist any more.
+    """
+
+    def post(self, channel: str, message: Mapping[str, Any], attempt: Attempt) -> Posted:
+        """Post a message whose metadata carries the attempt."""
+        ...
+
+    def update(self, posted: Posted, message: Mapping[str, Any], attempt: Attempt) -> Posted:
+        """Edit a message in place."""
+        ...
+
+    def find(self, channel: str, attempt: Attempt) -> Posted | None:
+        """Look an attempt up in the channel's history."""
+        ...
