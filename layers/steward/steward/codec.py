@@ -1,26 +1,24 @@
-"""Stored JSON to and from the frozen nouns: pydantic at the edge, one adapter a type, made lazily."""
+"""Stored JSON to and from the frozen nouns: msgspec at the edge (docs/decisions/0005)."""
 
-from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 
 from steward.errors import PermanentError
 
 
-@cache
-def _adapter(kind: type) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def dump(value: object) -> bytes:
+    """Write a noun as JSON.
 
-
-def dump(kind: type, value: object) -> bytes:
-    """Write a noun as JSON."""
-    return _adapter(kind).dump_json(value)
-
-
-def to_plain(kind: type, value: object) -> Any:
-    """Turn a noun into plain JSON values."""
-    return _adapter(kind).dump_python(value, mode="json")
+    Raises
+    ------
+    ValueError
+        It holds something that JSON cannot carry.
+    """
+    try:
+        return msgspec.json.encode(value)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
 
 
 def load[T](kind: type[T], data: bytes | str, where: str) -> T:
@@ -32,12 +30,22 @@ def load[T](kind: type[T], data: bytes | str, where: str) -> T:
         The data is not what this version writes; names where it was read and the first fault.
     """
     try:
-        result: T = _adapter(kind).validate_json(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        path = ".".join(str(step) for step in first["loc"])
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PermanentError(
-            f"{where}: not a stored {kind.__name__}: {path}: {first['msg']} "
-            f"({error.error_count()} faults); stored by another version?"
+            f"{where}: not a stored {kind.__name__}: {error}; stored by another version?"
         ) from error
-    return result
+
+
+def convert[T](kind: type[T], value: Any, where: str) -> T:
+    """Check plain JSON values against a model.
+
+    Raises
+    ------
+    PermanentError
+        They are not such a model; names where they came from and the first fault.
+    """
+    try:
+        return msgspec.convert(value, type=kind)
+    except msgspec.ValidationError as error:
+        raise PermanentError(f"{where}: not a {kind.__name__}: {error}") from error

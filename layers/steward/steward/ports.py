@@ -10,7 +10,7 @@ from steward.cluster.accelerators import ActivityWindow, Owner
 from steward.cluster.findings import Evaluation
 from steward.cluster.kueue import ClusterQueue, LocalQueue, Workload
 from steward.cluster.memory import Memory
-from steward.cluster.policy import ClusterPolicy, Policy
+from steward.cluster.policy import ClusterPolicy
 from steward.cluster.snapshot import ControlPlane, InvalidSamples, Node, Part, Snapshot
 
 
@@ -177,11 +177,15 @@ class MetricsReader(Protocol):
         """Read window statistics for every device, for windows that end at `end`."""
         ...
 
-    def samples(self, end: datetime, span_seconds: float, devices: Collection[DeviceName]) -> tuple[Samples, ...]:
+    def samples(
+        self, end: datetime, span_seconds: float, devices: Collection[DeviceName]
+    ) -> tuple[Samples, ...]:
         """Fetch raw activity samples in (end - span, end] for some devices, in one batched query."""
         ...
 
-    def seen(self, end: datetime, span_seconds: float, pods: Collection[tuple[str, str]]) -> tuple[DeviceReading, ...]:
+    def seen(
+        self, end: datetime, span_seconds: float, pods: Collection[tuple[str, str]]
+    ) -> tuple[DeviceReading, ...]:
         """Find devices that were attributed to pods (namespace, name) within the span before `end`.
 
         Window statistics of the answer are empty: it only tells that there once was telemetry.
@@ -296,14 +300,6 @@ class AlertStore(Protocol):
 
     def save_card(self, cluster: str, card: Card) -> None:
         """Write one card (its intent, or what was delivered)."""
-        ...
-
-
-class PolicyStore(Protocol):
-    """The policy in force."""
-
-    def load(self) -> Policy:
-        """Load the compiled policy."""
         ...
 
 

@@ -1,9 +1,9 @@
 """What evaluation carries from one tick to the next: small, versioned, one object a cluster."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from steward.cluster.findings import Finding, Resolution
+from steward.cluster.findings import Cleared, Finding, Resolution, Unknown
 
 SCHEMA = 1
 """Version of the stored memory."""
@@ -73,10 +73,40 @@ class IdleIncident:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """The memory of one cluster; `at` is the newest snapshot that it has folded in."""
+    """The memory of one cluster; each detector writes its own part of it.
+
+    Attributes
+    ----------
+    at : datetime or None
+        The newest snapshot folded in; None before the first.
+    devices, telemetry_since : tuple of Device, dict of str to datetime
+        The `telemetry` detector's: devices by holder, and since when each reason has been seen.
+    idle : tuple of IdleIncident
+        The `idle_gpus` detector's.
+    """
 
     schema: int = SCHEMA
     cluster: str
     at: datetime | None = None
     devices: tuple[Device, ...] = ()
+    telemetry_since: dict[str, datetime] = field(default_factory=dict)
     idle: tuple[IdleIncident, ...] = ()
+
+    def running_stretches(self) -> dict[str, IdleStretch]:
+        """Return the idle stretches that have not ended, by accelerator key."""
+        return {
+            stretch.key: stretch
+            for incident in self.idle
+            for stretch in incident.stretches
+            if stretch.ended is None
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection:
+    """What one detector says of one snapshot, and the memory it leaves."""
+
+    memory: Memory
+    findings: tuple[Finding, ...] = ()
+    cleared: tuple[Cleared, ...] = ()
+    unknown: tuple[Unknown, ...] = ()

@@ -1,7 +1,7 @@
 """The policy in force, resolved: what detectors and alerts are told, never what a file says.
 
 The document (`layers/policy/governance.yaml`) is validated and resolved into these classes
-at build time by :mod:`steward.policy`; Lambda reads the result and nothing else.
+at build time by `local.policy`; Lambda reads the result and nothing else.
 """
 
 from dataclasses import dataclass, field, replace
@@ -266,10 +266,13 @@ class ClusterPolicy:
         """Price of an instance type; None where the policy gives none (no price, no dollars)."""
         return next((p for p in self.prices if p.instance_type == instance_type), None)
 
-    def exemption_for(self, detector: str, subject: str, at: datetime) -> Exemption | None:
-        """Find the exemption in force for a subject, if any."""
-        every = (exemption for team in self.teams for exemption in team.exemptions)
-        return next((e for e in every if e.covers(detector, subject, at)), None)
+    def exemption_for(
+        self, detector: str, subject: str, at: datetime, team: str | None
+    ) -> Exemption | None:
+        """Find the exemption in force for a subject, if any; a team promises for itself only."""
+        owner = self.team_named(team)
+        promises = owner.exemptions if owner else ()
+        return next((e for e in promises if e.covers(detector, subject, at)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

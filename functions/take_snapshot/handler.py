@@ -1,0 +1,38 @@
+"""take_snapshot: the one door for every wish for a fresh snapshot."""
+
+from functools import partial
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from steward import bootstrap
+from steward.events import QueueEvent, parse
+from steward.telemetry import logger
+from steward.usecases.serve_requests import serve_requests
+from steward.usecases.take_snapshot import take_snapshot
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Take one snapshot of each cluster that the batch asks for."""
+    app = bootstrap.app()
+    take = partial(
+        take_snapshot,
+        sources=app.sources,
+        snapshots=app.snapshots,
+        memories=app.memories,
+        bus=app.bus,
+        clock=app.clock,
+    )
+    batch = parse(QueueEvent, event, "snapshot-requests")
+    served = serve_requests(batch.records, app.policy.clusters, app.clock.now(), take)
+    for outcome in served.outcomes:
+        logger.info(
+            "snapshot",
+            cluster=outcome.cluster,
+            key=outcome.key,
+            reason=outcome.reason,
+            refused=outcome.refused,
+        )
+    logger.info("served", messages=len(batch.records), dropped=served.dropped)
+    return {"batchItemFailures": [{"itemIdentifier": name} for name in served.failed_messages]}

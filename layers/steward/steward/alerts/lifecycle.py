@@ -1,0 +1,253 @@
+"""The life of alerts: a fold of evaluations, in the evaluations' own time.
+
+Decides what is damped, open and resolved. Counts minutes between evaluations, never evaluations;
+takes nothing that could not be judged for an end or a beginning.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from steward.alerts.model import KEPT, REMEMBERED, Alert, AlertState, ReconcilerState, group_of
+from steward.cluster.findings import (
+    DetectorStatus,
+    Evaluation,
+    Finding,
+    Resolution,
+    Unknown,
+)
+from steward.cluster.policy import ClusterPolicy
+
+UNSEEN = timedelta(minutes=10)
+"""A condition ends once it has been known to be absent for this long (CONTRACT.md, damping)."""
+
+STALE = timedelta(minutes=15)
+"""An alert that could not be judged for this long says so (DESIGN.md, Nouns)."""
+
+TAKE_OVER = timedelta(minutes=10)
+"""Another reason of the same group that opens this soon after an end continues its incident."""
+
+
+def advance(
+    state: ReconcilerState, evaluation: Evaluation, cluster: ClusterPolicy
+) -> ReconcilerState:
+    """Fold one evaluation into the alerts.
+
+    Parameters
+    ----------
+    state : ReconcilerState
+        Of the evaluation's cluster.
+    evaluation : Evaluation
+        One that is not newer than the state changes nothing: repeated and late ones are harmless.
+    cluster : ClusterPolicy
+        Exemptions in force.
+
+    Returns
+    -------
+    ReconcilerState
+        With the evaluation's time; cards are as they were. Cost O(alerts + findings + unknown).
+    """
+    if state.at is not None and evaluation.at <= state.at:
+        return state
+    step = _Step(state, evaluation, cluster)
+    keys = sorted(state.alerts.keys() | step.present.keys())
+    advanced = {key: step.alert(key) for key in keys}
+    kept = {
+        key: alert
+        for key, alert in advanced.items()
+        if alert and (alert.resolved is None or evaluation.at - alert.resolved <= KEPT)
+    }
+    return replace(state, at=evaluation.at, alerts=kept)
+
+
+class _Step:
+    """One evaluation, indexed by what each alert has to ask."""
+
+    def __init__(
+        self, state: ReconcilerState, evaluation: Evaluation, cluster: ClusterPolicy
+    ) -> None:
+        self.at = evaluation.at
+        self._alerts = state.alerts
+        self._evaluation = evaluation
+        self._cluster = cluster
+        # What a detector that was not evaluated says opens nothing.
+        self.present = {
+            finding.key: finding
+            for finding in evaluation.findings
+            if self._status(finding.detector) is DetectorStatus.EVALUATED
+        }
+        self._sole = {
+            (f.detector, f.subject): f.reason for f in self.present.values() if f.one_reason
+        }
+        # The newest wins: the end of an earlier incident is still repeated when the next one ends.
+        self._cleared = {
+            cleared.finding.key: cleared
+            for cleared in sorted(evaluation.cleared, key=lambda c: c.finding.since)
+        }
+        self._blind = {line.detector for line in evaluation.unknown if line.blind}
+        self._unknown: dict[tuple[str, str], list[Unknown]] = {}
+        for line in evaluation.unknown:
+            self._unknown.setdefault((line.detector, line.subject), []).append(line)
+        self._groups: dict[str, list[Alert]] = {}
+        for alert in state.alerts.values():
+            self._groups.setdefault(alert.group, []).append(alert)
+
+    def alert(self, key: str) -> Alert | None:
+        """Advance one alert; None: there is none (any more)."""
+        before = self._alerts.get(key)
+        finding = self.present.get(key)
+        known = finding or (before.finding if before else None)
+        if known and self._exempt(known):
+            return self._exempted(before, known)
+        if finding:
+            return self._seen(before, finding)
+        if before is None or before.state is AlertState.RESOLVED:
+            return before
+        return self._unseen(before)
+
+    def _unseen(self, before: Alert) -> Alert | None:
+        if before.state is AlertState.OPEN and self._taken_over(before.finding):
+            return self._resolve(before, Resolution.REASON_CHANGED, before.finding)
+        if self._status(before.finding.detector) is DetectorStatus.OUT_OF_SCOPE:
+            # Nobody looked: neither absent nor unknown. Else nothing that only an audit looks at
+            # could ever end, and all of it would be stale between two audits.
+            return before
+        if self._held(before.finding):
+            return self._hold(before)
+        return None if before.state is AlertState.DAMPED else self._absent(before)
+
+    def _status(self, detector: str) -> DetectorStatus | None:
+        return self._evaluation.detectors.get(detector)
+
+    def _exempt(self, finding: Finding) -> bool:
+        exemption = self._cluster.exemption_for(
+            finding.detector, finding.subject, self.at, finding.team
+        )
+        return exemption is not None
+
+    def _exempted(self, before: Alert | None, finding: Finding) -> Alert | None:
+        if before is None or before.state is AlertState.DAMPED:
+            return None
+        if before.state is AlertState.RESOLVED:
+            return before
+        return self._resolve(before, Resolution.EXEMPTED, finding)
+
+    def _seen(self, before: Alert | None, finding: Finding) -> Alert:
+        if before is None or before.state is AlertState.RESOLVED:
+            before = Alert(
+                finding=finding,
+                state=AlertState.DAMPED,
+                first_seen=self.at,
+                last_seen=self.at,
+                held_until=self.at,
+            )
+        lasted = self.at - before.first_seen >= timedelta(minutes=finding.damping_minutes)
+        opens = before.state is AlertState.DAMPED and (lasted or self._takes_over(finding))
+        return replace(
+            before,
+            finding=_remembered(finding),
+            state=AlertState.OPEN if opens else before.state,
+            last_seen=self.at,
+            held_until=self.at,
+            opened=self.at if opens else before.opened,
+            incident=self._incident(finding) if opens else before.incident,
+            clearing=None,
+            unknown_since=None,
+            stale=False,
+        )
+
+    def _siblings(self, finding: Finding) -> list[Alert]:
+        return [a for a in self._groups.get(group_of(finding), ()) if a.key != finding.key]
+
+    def _takes_over(self, finding: Finding) -> bool:
+        """Tell whether it continues what is open under another reason: damping was served there.
+
+        One that ended by this very evaluation counts: half of this step may have been stored.
+        """
+        return finding.one_reason and any(
+            a.finding.detector == finding.detector
+            and a.finding.subject == finding.subject
+            and (
+                a.state is AlertState.OPEN
+                or (a.resolved == self.at and a.resolution is Resolution.REASON_CHANGED)
+            )
+            for a in self._siblings(finding)
+        )
+
+    def _incident(self, finding: Finding) -> datetime:
+        """Find the incident that an opening alert belongs to: a running one, else its own."""
+        running = [
+            a.incident
+            for a in self._siblings(finding)
+            if a.incident is not None and (a.resolved is None or self.at - a.resolved <= TAKE_OVER)
+        ]
+        return max(running, default=self.at)
+
+    def _taken_over(self, finding: Finding) -> bool:
+        return self._sole.get((finding.detector, finding.subject), finding.reason) != finding.reason
+
+    def _held(self, finding: Finding) -> bool:
+        """Tell whether what would show the finding could not be judged."""
+        if self._status(finding.detector) is not DetectorStatus.EVALUATED:
+            return True
+        if finding.detector in self._blind:
+            return True
+        parts = set(finding.parts)
+        lines = self._unknown.get((finding.detector, finding.subject), ())
+        # What names no parts is the whole subject, on either side.
+        return any(
+            not line.parts or not parts or not parts.isdisjoint(line.parts) for line in lines
+        )
+
+    def _hold(self, before: Alert) -> Alert:
+        since = before.unknown_since or self.at
+        return replace(
+            before, held_until=self.at, unknown_since=since, stale=self.at - since >= STALE
+        )
+
+    def _absent(self, before: Alert) -> Alert:
+        cleared = self._cleared.get(before.key)
+        resolution = cleared.resolution if cleared else before.clearing or _ending(before.finding)
+        if self.at - before.held_until >= UNSEEN:
+            final = cleared.finding if cleared else before.finding
+            return self._resolve(before, resolution, final)
+        return replace(before, clearing=resolution, unknown_since=None, stale=False)
+
+    def _resolve(self, before: Alert, resolution: Resolution, finding: Finding) -> Alert:
+        return replace(
+            before,
+            finding=_remembered(finding),
+            state=AlertState.RESOLVED,
+            resolved=self.at,
+            resolution=resolution,
+            clearing=None,
+            unknown_since=None,
+            stale=False,
+        )
+
+
+def _remembered(finding: Finding) -> Finding:
+    """Bound what is stored of a finding; with too many parts it rests on its whole subject."""
+    omitted = {
+        name: len(value) - REMEMBERED
+        for name, value in finding.evidence.items()
+        if isinstance(value, list) and len(value) > REMEMBERED
+    }
+    if not omitted and len(finding.parts) <= REMEMBERED:
+        return finding
+    kept = {name: finding.evidence[name][:REMEMBERED] for name in omitted}
+    evidence = {**finding.evidence, **kept, "omitted": omitted}
+    parts = finding.parts if len(finding.parts) <= REMEMBERED else ()
+    return replace(finding, evidence=evidence, parts=parts)
+
+
+_ABOUT_HOLDERS = frozenset({"idle_gpus", "preemptions", "pending"})
+
+
+def _ending(finding: Finding) -> Resolution:
+    """Choose the resolution where the detector told none.
+
+    A detector about workloads says how a subject that it still sees ended; what it says nothing
+    of any more has left the readable inventory: released. The others speak of the set-up, which
+    stays where it is until somebody mends it: fixed.
+    """
+    return Resolution.RELEASED if finding.detector in _ABOUT_HOLDERS else Resolution.FIXED

@@ -1,0 +1,154 @@
+"""The sole place that names concrete adapters: builds each when it is first asked for.
+
+Imports stand inside the properties on purpose: a function pays only for what it uses.
+"""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from steward import ports
+from steward.cluster.policy import Policy
+from steward.settings import Settings
+
+if TYPE_CHECKING:
+    import boto3
+
+    from steward.stores.bucket import Objects
+    from steward.stores.state import Rows
+
+
+class App:
+    """Every port of the product, bound to AWS, Slack and the cluster's own APIs.
+
+    Parameters
+    ----------
+    settings : Settings
+        What the function was told by its environment.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @cached_property
+    def session(self) -> "boto3.Session":
+        """The one session that every client comes from."""
+        import boto3  # noqa: PLC0415 - only functions that call AWS pay for it
+
+        return boto3.Session(region_name=self.settings.region or None)
+
+    @cached_property
+    def clock(self) -> ports.Clock:
+        """The system's clock; the rig's time where the rig sets it."""
+        from steward.clock import FixedClock, SystemClock  # noqa: PLC0415 - as above
+
+        now = self.settings.local_now
+        return SystemClock() if now is None else FixedClock(now)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        from steward.stores.policy_file import PolicyFile  # noqa: PLC0415 - as above
+
+        return PolicyFile(self.settings.policy_path).load()
+
+    @cached_property
+    def objects(self) -> "Objects":
+        """The bucket."""
+        from steward.stores.s3 import S3Objects  # noqa: PLC0415 - as above
+
+        return S3Objects(self.session, self.settings.bucket)
+
+    @cached_property
+    def rows(self) -> "Rows":
+        """The state table."""
+        from steward.stores.dynamo import DynamoRows  # noqa: PLC0415 - as above
+
+        return DynamoRows(self.session, self.settings.state_table, self.clock)
+
+    @cached_property
+    def snapshots(self) -> ports.SnapshotStore:
+        """Snapshots in the bucket."""
+        from steward.stores.bucket import Snapshots  # noqa: PLC0415 - as above
+
+        return Snapshots(self.objects)
+
+    @cached_property
+    def memories(self) -> ports.MemoryStore:
+        """Memories in the bucket."""
+        from steward.stores.bucket import Memories  # noqa: PLC0415 - as above
+
+        return Memories(self.objects)
+
+    @cached_property
+    def evaluations(self) -> ports.EvaluationStore:
+        """Evaluations in the bucket."""
+        from steward.stores.bucket import Evaluations  # noqa: PLC0415 - as above
+
+        return Evaluations(self.objects)
+
+    @cached_property
+    def plans(self) -> ports.PlanStore:
+        """What `plan_ticks` did last."""
+        from steward.stores.state import Plan  # noqa: PLC0415 - as above
+
+        return Plan(self.rows)
+
+    @cached_property
+    def alerts(self) -> ports.AlertStore:
+        """Alerts and cards."""
+        from steward.stores.state import Alerts  # noqa: PLC0415 - as above
+
+        return Alerts(self.rows)
+
+    @cached_property
+    def bus(self) -> ports.Bus:
+        """The steward's bus."""
+        from steward.sinks.bus import EventBridgeBus  # noqa: PLC0415 - as above
+
+        return EventBridgeBus(self.session, self.settings.bus)
+
+    @cached_property
+    def requests(self) -> ports.SnapshotRequests:
+        """The door to `take_snapshot`."""
+        from steward.sinks.queues import SnapshotRequestSender, SqsSender  # noqa: PLC0415 - as above
+
+        return SnapshotRequestSender(SqsSender(self.session, self.settings.snapshot_requests_url))
+
+    @cached_property
+    def queue(self) -> ports.EvaluationQueue:
+        """The door to `reconcile_alerts`."""
+        from steward.sinks.queues import EvaluationSender, SqsSender  # noqa: PLC0415 - as above
+
+        return EvaluationSender(SqsSender(self.session, self.settings.evaluations_url))
+
+    @cached_property
+    def sources(self) -> ports.Sources:
+        """Readers of a cluster."""
+        from steward.sources.factory import ClusterSources  # noqa: PLC0415 - as above
+
+        return ClusterSources(self.session, self.clock, self.settings)
+
+    @cached_property
+    def messenger(self) -> ports.Messenger:
+        """Slack."""
+        from steward.sinks.slack import SlackMessenger  # noqa: PLC0415 - as above
+
+        return SlackMessenger(self.session, self.settings, self.clock)
+
+
+class _Container:
+    """Holds the application of this execution environment."""
+
+    app: App | None = None
+
+
+def app() -> App:
+    """Return the application of this execution environment; made at the first call."""
+    if _Container.app is None:
+        _Container.app = App(Settings.from_environment())
+    return _Container.app
+
+
+def use(application: App | None) -> None:
+    """Let the handlers use another application (the rig's), or forget the present one (None)."""
+    _Container.app = application

@@ -1,0 +1,1 @@
+"""Adapters that tell the world: Slack, the bus and the queues."""

@@ -1,0 +1,110 @@
+"""What Slack's answers mean: each that is not ok becomes the error that says what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from steward.alerts.errors import (
+    ChannelError,
+    CredentialsError,
+    DeliveryError,
+    MessageGoneError,
+    NotAcceptedError,
+    RefusedContentError,
+    UnknownOutcomeError,
+)
+
+if TYPE_CHECKING:
+    from slack_sdk.web import SlackResponse
+
+REST_SECONDS = 30.0
+"""Taken for Retry-After where a 429 comes without a readable one."""
+
+# Error codes: docs.slack.dev, chat.postMessage, chat.update, conversations.history.
+_CONTENT = frozenset(
+    {
+        "invalid_arguments",
+        "invalid_attachments",
+        "invalid_blocks",
+        "invalid_blocks_format",
+        "invalid_metadata_format",
+        "invalid_metadata_schema",
+        "metadata_too_large",
+        "msg_blocks_too_long",
+        "msg_too_long",
+        "no_text",
+    }
+)
+_CHANNEL = frozenset(
+    {
+        "channel_not_found",
+        "channel_type_not_supported",
+        "is_archived",
+        "not_in_channel",
+        "restricted_action",
+        "restricted_action_non_threadable_channel",
+        "restricted_action_read_only_channel",
+    }
+)
+_CREDENTIALS = frozenset(
+    {
+        "access_denied",
+        "account_inactive",
+        "invalid_auth",
+        "missing_scope",
+        "no_permission",
+        "not_allowed_token_type",
+        "not_authed",
+        "org_login_required",
+        "team_access_not_granted",
+        "token_expired",
+        "token_revoked",
+    }
+)
+_GONE = frozenset({"cant_update_message", "edit_window_closed", "message_not_found"})
+_RATE = frozenset({"rate_limited", "ratelimited"})
+_UNCERTAIN = frozenset({"fatal_error", "internal_error"})
+"""Slack says of these that some of the operation may have succeeded."""
+
+_MEANINGS: tuple[tuple[frozenset[str], Callable[[str], DeliveryError], str], ...] = (
+    (_CONTENT, RefusedContentError, ""),
+    (_CHANNEL, ChannelError, " (unarchive it, invite the bot, or correct the policy)"),
+    (_CREDENTIALS, CredentialsError, " (renew the token, or grant the scope)"),
+    (_GONE, MessageGoneError, ""),
+    (_UNCERTAIN, UnknownOutcomeError, ""),
+)
+
+
+def refusal(method: str, channel: str, response: SlackResponse) -> DeliveryError:
+    """Turn an answer that is not ok into the error that says what can be done about it."""
+    data = response.data if isinstance(response.data, dict) else {}
+    code = str(data.get("error", ""))
+    about = f"Slack {method} {channel}: {code or response.status_code}{_pointer(data)}"
+    if response.status_code == 429 or code in _RATE:
+        rest = _retry_after(response.headers)
+        return NotAcceptedError(f"{about}: wait {rest:g} s", retry_after_seconds=rest)
+    for codes, kind, remedy in _MEANINGS:
+        if code in codes:
+            return kind(f"{about}{remedy}")
+    return NotAcceptedError(about) if _is_refusal(data) else UnknownOutcomeError(about)
+
+
+def _is_refusal(data: Mapping[str, Any]) -> bool:
+    # slack_sdk makes up an answer of its own where the body is no JSON; its error is a sentence.
+    return data.get("ok") is False and " " not in str(data.get("error", " "))
+
+
+def _pointer(data: Mapping[str, Any]) -> str:
+    """Say where in the message, or which scope, where Slack tells."""
+    told = [*((data.get("response_metadata") or {}).get("messages") or [])]
+    told += [f"needs the scope {data['needed']}"] if data.get("needed") else []
+    return f": {'; '.join(str(line) for line in told)}" if told else ""
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    try:
+        return max(0.0, float(lowered.get("retry-after", REST_SECONDS)))
+    except ValueError:
+        return REST_SECONDS

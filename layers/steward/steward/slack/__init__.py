@@ -1,0 +1,1 @@
+"""What Slack shows, as plain dicts: text, limits and cards. Pure: it sends nothing."""

@@ -1,0 +1,245 @@
+"""Cards as Block Kit: who, what, how long, what it costs, why we think so, and what to do.
+
+Renders the facts that :mod:`steward.alerts.cards` states. The first line tells the story, on a
+phone's notification too; there are no buttons, as nothing answers them.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from steward.slack.evidence import devices, lines
+from steward.slack.limits import TEXT, fit, shorten
+from steward.slack.text import (
+    code,
+    code_block,
+    dollars,
+    duration,
+    gpus,
+    hours,
+    length,
+    safe,
+    utc,
+    when,
+)
+
+LATE = timedelta(minutes=3)
+"""From here on a card says how late it is: snapshot, evaluation and queues take a minute or two."""
+
+_ICONS = {"page": ":rotating_light:", "warn": ":warning:", "info": ":information_source:"}
+_ENDED = ":white_check_mark:"
+_STORIES = {
+    "idle": "{gpus} idle",
+    "idle_held": "{gpus} idle, memory held",
+    "suspected_hang": "{gpus} busy without progress: suspected hang",
+    "no_telemetry": "no telemetry for {gpus}",
+    "telemetry_lost": "telemetry lost for {gpus}",
+    "invalid_samples": "impossible samples from {gpus}",
+    "unattributed": "{gpus} that no series attributes to a pod",
+}
+_ENDINGS = {
+    "active_again": "active again",
+    "released": "released: the GPUs are no longer held",
+    "admitted": "admitted",
+    "finished": "finished",
+    "quota_changed": "the quota changed",
+    "fixed": "fixed",
+    "exempted": "exempted in the policy",
+    "expired": "no longer tracked",
+    "reason_changed": "goes on for another reason",
+}
+
+type Block = dict[str, Any]
+
+
+def render(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Render a card.
+
+    Parameters
+    ----------
+    content : mapping
+        Facts of a card, with `delivered` (when it was first delivered) and `rerouted` (why it
+        stands in the platform channel, or None).
+
+    Returns
+    -------
+    dict
+        `text` (notification and accessible fallback) and `blocks`, within Slack's limits.
+    """
+    pro, contra = lines(content)
+    blocks: list[Block] = [
+        {"type": "header", "text": {"type": "plain_text", "text": title(content), "emoji": True}},
+        *(_section(note) for note in _notes(content)),
+        {
+            "type": "section",
+            "fields": [
+                _mrkdwn(_who(content)),
+                _mrkdwn(_what(content)),
+                _mrkdwn(_how_long(content)),
+                _mrkdwn(_cost(content)),
+            ],
+        },
+        _section(_listed("*GPUs*", devices(content))),
+        _section(_listed("*Why we think so*", pro)),
+        _section(_listed("*Against it, or not seen*", contra)),
+    ]
+    if content["state"] == "open":
+        blocks += [
+            _section(f"*Do this*\n{_who_may(content)}"),
+            _section(code_block(content["action"])),
+        ]
+    blocks += [_section(_listed("*Also in this incident*", _others(content))), _footer(content)]
+    return fit({"text": _summary(content), "blocks": blocks})
+
+
+def render_text(content: Mapping[str, Any]) -> str:
+    """Render a card as text alone, for a message whose blocks Slack has refused."""
+    facts = [
+        _summary(content),
+        *_notes(content),
+        _who(content),
+        _what(content),
+        *devices(content),
+        _how_long(content),
+        _cost(content),
+    ]
+    todo = (
+        f"\n*Do this*\n{code_block(content['action'], 1000)}" if content["state"] == "open" else ""
+    )
+    return shorten("\n".join(facts), TEXT - length(todo)) + todo
+
+
+def title(content: Mapping[str, Any]) -> str:
+    """Tell the story in one line: what, whose, where."""
+    icon = _ICONS[content["severity"]] if content["state"] == "open" else f"{_ENDED} Resolved:"
+    team = [safe(content["team"], 40)] if content["team"] else []
+    return " · ".join([f"{icon} {_story(content)}", *team, _subject(content["subject"])])
+
+
+def _story(content: Mapping[str, Any]) -> str:
+    total = content["evidence"].get("job_gpus")
+    count = gpus(content["gpus"])
+    if total is not None and total > content["gpus"]:
+        count = f"{count.partition(' ')[0]} of {gpus(total)}"
+    reason = safe(content["reason"].replace("_", " "), 60)
+    return _STORIES.get(content["reason"], reason + ": {gpus}").format(gpus=count)
+
+
+def _subject(subject: str) -> str:
+    """Name a subject for people: `Job/ml/sweep-a` is "job sweep-a"."""
+    kind, *path = subject.split("/")
+    if len(path) not in {1, 2}:
+        return safe(subject, 80)
+    short = "job" if kind.endswith("Job") else kind.lower()
+    return f"{safe(short, 30)} {safe(path[-1], 64)}"
+
+
+def _summary(content: Mapping[str, Any]) -> str:
+    run = content["running"]
+    figures = [dollars(run["cost_usd"])] if run["cost_usd"] is not None else []
+    if run["gpu_hours"] is not None:
+        figures.insert(0, hours(run["gpu_hours"]))
+    end = [_ENDINGS.get(content["resolution"], "")] if content["state"] == "resolved" else []
+    return " · ".join([title(content), *end, f"since {utc(content['since'])}", *figures])
+
+
+def _notes(content: Mapping[str, Any]) -> list[str]:
+    """Say first what a reader must know about the card itself."""
+    notes = []
+    if content["state"] == "resolved":
+        ending = _ENDINGS.get(content["resolution"], safe(content["resolution"]))
+        notes.append(f"{_ENDED} *Resolved* {when(content['resolved'])}: {ending}")
+    if content["stale_since"]:
+        notes.append(
+            f":grey_question: *Could not be judged* since {when(content['stale_since'])}: it may "
+            f"have ended or got worse. Numbers are as of {when(content['running']['as_of'])}."
+        )
+    if content["rerouted"]:
+        notes.append(f":warning: {safe(content['rerouted'], 500)}")
+    return notes
+
+
+def _who(content: Mapping[str, Any]) -> str:
+    evidence = content["evidence"]
+    rows = [
+        ("team", content["team"]),
+        ("owner", content["owner"]),
+        ("queue", evidence.get("queue")),
+        ("priority", evidence.get("priority_class")),
+    ]
+    named = [f"{label} {code(value)}" for label, value in rows if value]
+    return "\n".join(["*Who*", *(named or ["no team: the platform team's to look after"])])
+
+
+def _what(content: Mapping[str, Any]) -> str:
+    evidence = content["evidence"]
+    rows = [code(content["subject"])]
+    if evidence.get("workload"):
+        rows.append(f"workload {code(evidence['workload'])}")
+    if evidence.get("instance_type"):
+        rows.append(f"instance type {code(evidence['instance_type'])}")
+    return "\n".join(["*What*", *rows])
+
+
+def _how_long(content: Mapping[str, Any]) -> str:
+    since, as_of = content["since"], content["running"]["as_of"]
+    span = duration(max(timedelta(), datetime.fromisoformat(as_of) - datetime.fromisoformat(since)))
+    bound = "at least " if content["evidence"].get("at_least") else ""
+    rows = [f"{bound}{span}, since {when(since)} ({utc(since)})", f"as of {when(as_of)}"]
+    return "\n".join(["*How long*", *rows])
+
+
+def _cost(content: Mapping[str, Any]) -> str:
+    run = content["running"]
+    if run["gpu_hours"] is None and run["cost_usd"] is None:
+        return "*Cost*\nnot counted for this kind of finding"
+    rows = [f"{hours(run['gpu_hours'])} · {dollars(run['cost_usd'])}"]
+    if price := content["evidence"].get("price"):
+        rows.append(
+            f"at {dollars(price['usd_per_gpu_hour'])} a GPU-hour: {safe(price['source'])}, "
+            f"{safe(price['date'])}"
+        )
+    return "\n".join(["*Cost*", *rows])
+
+
+def _who_may(content: Mapping[str, Any]) -> str:
+    owners = ", ".join(safe(owner, 80) for owner in content["team_owners"][:5])
+    team = f"the owners of team {code(content['team'])}" if content["team"] else ""
+    named = f"{team} ({owners})" if team and owners else team
+    return f"May be run by {' or '.join(filter(None, (named, 'the platform team')))}. GPU Steward itself changes nothing."
+
+
+def _others(content: Mapping[str, Any]) -> list[str]:
+    rows = []
+    for other in content["others"]:
+        text = f"{safe(other['reason'].replace('_', ' '))} since {when(other['since'])}"
+        if other["resolved"]:
+            ending = _ENDINGS.get(other["resolution"], safe(other["resolution"]))
+            text += f", ended {when(other['resolved'])} ({ending})"
+        if other["gpu_hours"] is not None:
+            text += f": {hours(other['gpu_hours'])} · {dollars(other['cost_usd'])}"
+        rows.append(text)
+    return rows
+
+
+def _footer(content: Mapping[str, Any]) -> Block:
+    about = f"cluster {code(content['cluster'])} · {safe(content['detector'])}/{safe(content['reason'])}"
+    detected, delivered = content["detected"], content["delivered"]
+    parts = [about, f"detected {when(detected)}"]
+    late = datetime.fromisoformat(delivered) - datetime.fromisoformat(detected)
+    if late >= LATE:
+        parts.append(f":hourglass: delivered {when(delivered)}, {duration(late)} late")
+    return {"type": "context", "elements": [_mrkdwn(" · ".join(parts))]}
+
+
+def _listed(head: str, rows: Sequence[str]) -> str:
+    return "\n".join([head, *(f"• {row}" for row in rows)]) if rows else ""
+
+
+def _section(text: str) -> Block:
+    return {"type": "section", "text": _mrkdwn(text)}
+
+
+def _mrkdwn(text: str) -> Block:
+    # verbatim: Slack must not turn `@name`, `#name` or an address in a foreign name into a link.
+    return {"type": "mrkdwn", "text": text, "verbatim": True}

@@ -1,0 +1,115 @@
+"""The lines of a card that say why we think so, and what speaks against it or was not seen."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from steward.slack.text import code, gpus, number, percent, safe
+
+SHOWN = 8
+"""Items of a list that a card shows: what fits a phone's screen beside the rest."""
+
+type Lines = tuple[list[str], list[str]]
+"""For, and against or not seen: mrkdwn, one fact a line."""
+
+
+def lines(content: Mapping[str, Any]) -> Lines:
+    """Put a card's evidence into words.
+
+    Parameters
+    ----------
+    content : mapping
+        Facts of :func:`steward.alerts.cards.facts`.
+
+    Returns
+    -------
+    Lines
+        A detector without words of its own has its single-valued evidence listed.
+    """
+    describe = _DETECTORS.get(content["detector"], _any)
+    return describe(content)
+
+
+def devices(content: Mapping[str, Any]) -> list[str]:
+    """Name the accelerators by node and UUID, a line a node."""
+    accelerators = content["evidence"].get("accelerators", [])
+    by_node: dict[str, list[str]] = {}
+    for device in accelerators[:SHOWN]:
+        # No series has named the device yet: then its pod tells it.
+        name = code(device.get("uuid") or f"a GPU of pod {device.get('pod')}")
+        mig = f" (MIG {safe(device['mig'])})" if device.get("mig") else ""
+        by_node.setdefault(device.get("node") or "node not known", []).append(name + mig)
+    named = [f"{code(node)}: {', '.join(names)}" for node, names in by_node.items()]
+    hidden = len(accelerators) - SHOWN + content["omitted"].get("accelerators", 0)
+    return [*named, f"+{hidden} more"] if hidden > 0 else named
+
+
+def _idle(content: Mapping[str, Any]) -> Lines:
+    evidence, run = content["evidence"], content["running"]
+    metric = code(evidence.get("activity_metric"))
+    window = evidence.get("window_minutes")
+    pro, contra = [], []
+    if (highest := run.get("activity_max")) is not None:
+        pro.append(f"{metric} at most {percent(highest)} over {window} min, each GPU by itself")
+    if (coverage := run.get("coverage")) is not None:
+        samples = run.get("samples") or {}
+        seen = f" ({samples['present']} of {samples['expected']} samples)" if samples else ""
+        pro.append(f"coverage of that window {percent(coverage)}{seen}")
+    if (held := run.get("held_bytes")) is None:
+        contra.append("GPU memory held was not measured")
+    else:
+        pro.append(f"GPU memory held: {number(held / 2**30, 1)} GiB")
+    for key, words in (("busy", "busy"), ("unknown", "could not be judged: not counted as idle")):
+        if count := evidence.get(key):
+            contra.append(f"{number(count)} more of the job's GPUs: {words}")
+    if content["reason"] == "idle" and (count := evidence.get("idle_held")):
+        contra.append(f"{number(count)} of them hold memory: something may be loaded there")
+    if evidence.get("at_least"):
+        contra.append("it may have begun earlier: the look-back ended before the idleness did")
+    contra.append("CPU work was not measured: this speaks of the GPUs alone")
+    return pro, contra
+
+
+def _telemetry(content: Mapping[str, Any]) -> Lines:
+    evidence, run = content["evidence"], content["running"]
+    pro = [safe(evidence.get("what_to_check"), 600)]
+    if (share := run.get("share")) is not None:
+        total = f"the {gpus(run['judged_gpus'])}" if run.get("judged_gpus") else "the GPUs"
+        pro.append(f"{percent(share)} of {total} held for long enough to be judged")
+    workloads = evidence.get("workloads", [])
+    if workloads:
+        named = [code(name) for name in workloads[:SHOWN]]
+        hidden = len(workloads) - SHOWN + content["omitted"].get("workloads", 0)
+        pro.append("concerns " + ", ".join(named) + (f", +{hidden} more" if hidden > 0 else ""))
+    for metric, count in sorted((run.get("dropped") or {}).items())[:SHOWN]:
+        pro.append(f"{code(metric)}: {number(count)} impossible values dropped")
+    return pro, ["these GPUs are neither called idle nor healthy meanwhile"]
+
+
+def _any(content: Mapping[str, Any]) -> Lines:
+    known = {**content["evidence"], **content["running"]}
+    single = {
+        key: value
+        for key, value in known.items()
+        if isinstance(value, str | int | float) and key not in _SHOWN_ELSEWHERE
+    }
+    return [f"{safe(key).replace('_', ' ')}: {code(value)}" for key, value in single.items()], []
+
+
+_SHOWN_ELSEWHERE = frozenset(
+    {
+        "as_of",
+        "cost_usd",
+        "created_by",
+        "gpu_hours",
+        "held_bytes",
+        "instance_type",
+        "job_gpus",
+        "priority_class",
+        "queue",
+        "workload",
+    }
+)
+_DETECTORS: dict[str, Callable[[Mapping[str, Any]], Lines]] = {
+    "idle_gpus": _idle,
+    "telemetry": _telemetry,
+}

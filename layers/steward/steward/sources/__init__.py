@@ -1,0 +1,1 @@
+"""Adapters that read the world: SageMaker and EKS, Kubernetes, Prometheus."""

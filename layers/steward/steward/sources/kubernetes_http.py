@@ -1,0 +1,235 @@
+"""GET requests to one Kubernetes API server within one deadline: TLS, token, paging, refusals."""
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlencode
+
+import urllib3
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, SSLError
+
+from steward.errors import ConfigError, PermanentError, RetryableError
+from steward.ports import Clock
+from steward.sources.kubernetes_status import read_answer
+
+if TYPE_CHECKING:
+    from steward.sources.control_plane import EksEndpoint
+
+PAGE = 500
+"""Objects a page, as kubectl asks for."""
+
+CONNECT_SECONDS = 3.0
+REQUEST_SECONDS = 10.0
+
+METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+"""What makes the server send metadata alone: pod templates of owners never leave the cluster."""
+
+_CHUNK = 2**16
+
+
+class KubernetesSession:
+    """One read of one API server; connections live as long as the session.
+
+    Parameters
+    ----------
+    endpoint : EksEndpoint
+        Its certificate authority is the only one that is trusted.
+    token : str
+        Bearer token; sent to this endpoint only, never along a redirect.
+    until : datetime
+        When the read has to be over.
+    plain_http : bool
+        Whether an endpoint without TLS is accepted: the local rig's is.
+
+    Raises
+    ------
+    ConfigError
+        The endpoint is plain HTTP, and that is not accepted.
+    PermanentError
+        The certificate authority is not base64.
+    """
+
+    def __init__(
+        self,
+        endpoint: "EksEndpoint",
+        token: str,
+        clock: Clock,
+        until: datetime,
+        *,
+        plain_http: bool = False,
+    ) -> None:
+        self._base = endpoint.endpoint.rstrip("/")
+        self._headers = {
+            "Accept-Encoding": "gzip",
+            "Authorization": f"Bearer {token}",
+            "User-Agent": "gpu-steward",
+        }
+        self._clock = clock
+        self._until = until
+        self._unreachable = ""
+        if self._base.startswith("https://"):
+            self._pool = urllib3.PoolManager(
+                cert_reqs="CERT_REQUIRED", ca_cert_data=_authority(endpoint)
+            )
+        elif plain_http:
+            self._pool = urllib3.PoolManager()
+        else:
+            raise ConfigError(
+                f"Kubernetes API {self._base} of {endpoint.name}: not https, and a token never "
+                "travels in the clear; correct the endpoint (only LOCAL_ENDPOINT may be plain)"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.clear()
+
+    def version(self, group: str, known: tuple[str, ...] = ()) -> str:
+        """Ask an API group for the version to use.
+
+        Parameters
+        ----------
+        group : str
+            For example `kueue.x-k8s.io`.
+        known : tuple of str
+            Versions that the caller reads, best first; empty: any.
+
+        Returns
+        -------
+        str
+            The server's preferred version if it is known, else the best known one that is served.
+
+        Raises
+        ------
+        NotInstalledError
+            The group does not exist.
+        DeniedError, RetryableError, PermanentError
+            See :meth:`get`; also where no known version is served.
+        """
+        answer = self.get(f"/apis/{group}")
+        try:
+            preferred = str(answer["preferredVersion"]["version"])
+            served = [str(one["version"]) for one in answer["versions"]]
+        except (KeyError, TypeError) as error:
+            raise PermanentError(f"/apis/{group} is not an API group: {error!r}") from error
+        if not known or preferred in known:
+            return preferred
+        found = next((version for version in known if version in served), None)
+        if found is None:
+            raise PermanentError(
+                f"{group} serves {', '.join(served)}, of which this version reads none "
+                f"({', '.join(known)}); update GPU Steward"
+            )
+        return found
+
+    def pages(
+        self, path: str, *, fields: str = "", accept: str = "application/json"
+    ) -> Iterator[list[Any]]:
+        """Yield the items of a list, page by page; raises as :meth:`get` does.
+
+        Parameters
+        ----------
+        path : str
+            For example `/api/v1/pods`.
+        fields : str
+            Field selector, applied by the server.
+        accept : str
+            Media types that are understood; see :data:`METADATA_ONLY`.
+        """
+        query = {"limit": str(PAGE)}
+        if fields:
+            query["fieldSelector"] = fields
+        while True:
+            answer = self.get(path, query, accept)
+            items, metadata = answer.get("items"), answer.get("metadata")
+            if not isinstance(items, list):
+                raise PermanentError(f"{path}: the answer is not a list of objects")
+            yield items
+            token = metadata.get("continue") if isinstance(metadata, dict) else None
+            if not token:
+                return
+            query["continue"] = str(token)
+
+    def get(
+        self, path: str, query: Mapping[str, str] | None = None, accept: str = "application/json"
+    ) -> dict[str, Any]:
+        """Get one document; a server that asks to wait is waited for, within the deadline.
+
+        Raises
+        ------
+        DeniedError
+            401 or 403.
+        NotInstalledError
+            404: the server does not know the path.
+        ExpiredError
+            410: the position in the list is no longer known.
+        RetryableError
+            No (whole) answer in time, 5xx, or asked to wait for too long (429).
+        PermanentError
+            Any other refusal, or an answer that is not a JSON object.
+        """
+        url = f"{self._base}{path}" + (f"?{urlencode(query)}" if query else "")
+        while True:
+            status, headers, body = self._exchange(path, url, accept)
+            if status != 429:
+                break
+            self._wait(path, headers.get("Retry-After", ""))
+        return read_answer(path, status, body)
+
+    def _exchange(self, path: str, url: str, accept: str) -> tuple[int, Mapping[str, str], bytes]:
+        """Send one request and read its whole answer, however slowly it trickles in."""
+        if self._unreachable:
+            # One vain attempt to connect tells enough: the others would only use up the deadline.
+            raise RetryableError(self._unreachable)
+        left = self._left(path)
+        timeout = urllib3.Timeout(
+            connect=min(CONNECT_SECONDS, left), read=min(REQUEST_SECONDS, left)
+        )
+        try:
+            response = self._pool.request(
+                "GET",
+                url,
+                headers={**self._headers, "Accept": accept},
+                timeout=timeout,
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+            with response:
+                body = bytearray()
+                while chunk := response.read1(_CHUNK):
+                    body += chunk
+                    self._left(path)
+                return response.status, response.headers, bytes(body)
+        except (ConnectTimeoutError, SSLError) as error:
+            self._unreachable = f"{self._base} is not reachable: {error}"
+            raise RetryableError(self._unreachable) from error
+        except HTTPError as error:
+            raise RetryableError(f"{path}: no answer: {error}") from error
+
+    def _left(self, path: str) -> float:
+        left = (self._until - self._clock.now()).total_seconds()
+        if left <= 0:
+            raise RetryableError(f"{path}: the deadline for the Kubernetes API has passed")
+        return left
+
+    def _wait(self, path: str, retry_after: str) -> None:
+        """Wait as long as the server asks, at least a second, or give up at once."""
+        seconds = max(1, int(retry_after)) if retry_after.isdecimal() else 1
+        if seconds >= self._left(path):
+            raise RetryableError(
+                f"{path}: 429, asked to wait {seconds} s, which the deadline does not allow"
+            )
+        self._clock.sleep(seconds)
+
+
+def _authority(endpoint: "EksEndpoint") -> str:
+    try:
+        return base64.b64decode(endpoint.ca_data, validate=True).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise PermanentError(
+            f"EKS cluster {endpoint.name}: its certificate authority is not a base64 PEM: {error}"
+        ) from error

@@ -1,0 +1,1 @@
+"""One use case a function: the pure parts joined to ports."""

@@ -1,0 +1,57 @@
+"""Decide what is due, and ask for it: the only thing that a schedule starts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from steward.cluster.policy import ClusterPolicy
+from steward.errors import StewardError
+from steward.ports import Clock, PlanStore, SnapshotRequests
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Clusters whose snapshot was asked for, and those where asking failed, with the reason."""
+
+    asked: tuple[str, ...]
+    failed: dict[str, str]
+
+
+def snapshot_due(now: datetime, last: datetime | None, tick_minutes: int) -> bool:
+    """Tell whether a cluster's snapshot is due: one in each slot of `tick_minutes`.
+
+    Slots count from the epoch, so that a late or repeated schedule asks once and a missed one is
+    due at the next.
+    """
+    tick = timedelta(minutes=tick_minutes)
+    return last is None or (now - _EPOCH) // tick > (last - _EPOCH) // tick
+
+
+def plan_ticks(
+    clusters: Iterable[ClusterPolicy],
+    *,
+    plans: PlanStore,
+    requests: SnapshotRequests,
+    clock: Clock,
+) -> Plan:
+    """Ask for every snapshot that is due.
+
+    A cluster that cannot be asked for holds up no other; it stays due, because what was asked for
+    is remembered only after the asking.
+    """
+    now = clock.now()
+    asked: list[str] = []
+    failed: dict[str, str] = {}
+    for cluster in clusters:
+        try:
+            if not snapshot_due(now, plans.last_due(cluster.name), cluster.tick_minutes):
+                continue
+            requests.ask(cluster.name, now, "tick")
+            plans.mark_due(cluster.name, now)
+        except StewardError as error:
+            failed[cluster.name] = str(error)
+        else:
+            asked.append(cluster.name)
+    return Plan(asked=tuple(asked), failed=failed)

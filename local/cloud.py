@@ -1,0 +1,139 @@
+"""The rig with the rest of AWS behind it: a bucket, tables, queues, a bus and a secret, all seeded.
+
+For functions that run in a container: they find at the rig what their events speak of.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+
+from local import demo_recording
+from local.application import LocalApp, VirtualClock
+from local.recording import Recording
+from local.replay import load_policy
+from local.rig import CREDENTIALS, Rig, environment, serve
+from steward.cluster.memory import Memory
+from steward.settings import Settings
+from steward.usecases.evaluate_snapshot import fold
+from steward.usecases.take_snapshot import read_cluster
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb.literals import ScalarAttributeTypeType
+
+NOW = datetime(2026, 11, 5, 12, 5, tzinfo=UTC)
+"""The container's time: the events under `events/` are of about then."""
+
+TICK = timedelta(minutes=5)
+FOLDED = (NOW - 3 * TICK, NOW - 2 * TICK)
+"""Ticks whose snapshots the seeded memory has folded in; those after it wait to be evaluated."""
+
+WAITING = (NOW - TICK, NOW)
+
+BUCKET = "gpu-steward-local"
+BUS = "gpu-steward"
+STATE_TABLE = "gpu-steward-state"
+SECRET = "gpu-steward/slack"  # noqa: S105 - a name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """A running rig and what a function is told of it.
+
+    Attributes
+    ----------
+    variables : dict of str to str
+        Environment variables, for those of them that the template declares.
+    session : boto3.Session
+        Dummy credentials; give clients `endpoint_url=rig.url`.
+    """
+
+    rig: Rig
+    variables: dict[str, str]
+    session: boto3.Session
+
+
+@contextmanager
+def cloud(folder: Path, host: str, port: int = 0) -> Iterator[Cloud]:
+    """Serve the demo's recording at :data:`NOW`, with everything that functions store or send to.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the recording is written.
+    host, port : str, int
+        Address to bind: loopback, or the container bridge.
+    """
+    recording = Recording.open(demo_recording.write(folder))
+    policy = load_policy(recording)
+    clock = VirtualClock(FOLDED[0])
+    names = [name for c in policy.clusters for name in (c.name, c.eks_name)]
+    rest = DomainDispatcherApplication(create_backend_app)
+    with serve(recording, names, clock.now, host=host, port=port, otherwise=rest) as rig:
+        session = boto3.Session(
+            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+            region_name=CREDENTIALS["AWS_REGION"],
+        )
+        variables = _create(session, rig.url)
+        with environment(rig.url):
+            app = LocalApp(Settings(region="us-east-1", local_endpoint=rig.url), policy, clock)
+            _fill(app, clock, recording.cluster)
+        s3 = session.client("s3", endpoint_url=rig.url)
+        for key, data in app.objects.objects.items():
+            s3.put_object(Bucket=BUCKET, Key=key, Body=data)
+        variables |= {"LOCAL_ENDPOINT": rig.url, "AWS_ENDPOINT_URL": rig.url}
+        variables["LOCAL_NOW"] = NOW.isoformat()
+        yield Cloud(rig=rig, variables=variables, session=session)
+
+
+def _create(session: boto3.Session, url: str) -> dict[str, str]:
+    session.client("s3", endpoint_url=url).create_bucket(Bucket=BUCKET)
+    session.client("events", endpoint_url=url).create_event_bus(Name=BUS)
+    text: ScalarAttributeTypeType = "S"
+    session.client("dynamodb", endpoint_url=url).create_table(
+        TableName=STATE_TABLE,
+        KeySchema=[
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": text},
+            {"AttributeName": "sk", "AttributeType": text},
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    sqs = session.client("sqs", endpoint_url=url)
+    requests = sqs.create_queue(QueueName="snapshot-requests")["QueueUrl"]
+    made = sqs.create_queue(QueueName="evaluations.fifo", Attributes={"FifoQueue": "true"})
+    evaluations = made["QueueUrl"]
+    secrets = session.client("secretsmanager", endpoint_url=url)
+    secrets.create_secret(Name=SECRET, SecretString='{"bot_token": "xoxb-local-rig"}')
+    return {
+        "BUCKET": BUCKET,
+        "BUS": BUS,
+        "STATE_TABLE": STATE_TABLE,
+        "SNAPSHOT_REQUESTS_URL": requests,
+        "EVALUATIONS_URL": evaluations,
+        "SLACK_SECRET": SECRET,
+    }
+
+
+def _fill(app: LocalApp, clock: VirtualClock, cluster: str) -> None:
+    """Take snapshots; fold the older ones into a memory, store evaluations of the newer ones."""
+    policy = next(c for c in app.policy.clusters if c.name == cluster)
+    memory, tag = Memory(cluster=cluster), None
+    for when in (*FOLDED, *WAITING):
+        clock.move_to(when)
+        snapshot = read_cluster(policy, memory, app.sources, clock)
+        key = app.snapshots.put(snapshot)
+        evaluation, memory = fold(key, snapshot, memory, policy)
+        if when in FOLDED:
+            tag = app.memories.save(memory, tag)
+        else:
+            app.evaluations.put(evaluation)

@@ -1,0 +1,160 @@
+"""The main job on the embedded example: a recorded day, its alerts, and what Slack would show."""
+
+import logging
+import sys
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from local import demo_recording, lines, preview
+from local.replay import ROOT, load_policy, replay
+from local.simulation import Replay
+from steward.telemetry import logger
+
+OUT = ROOT / "build" / "demo"
+
+
+def main() -> int:
+    """Write the recording, replay it, and show what it told; 0 if no handler failed."""
+    console = Console()
+    logging.getLogger().setLevel(logging.ERROR)
+    logger.setLevel(logging.ERROR)
+    started = time.monotonic()
+    folder = demo_recording.write(OUT / "recording")
+    told: list[lines.Line] = []
+    with Progress(
+        TextColumn("replaying a recorded day through the real handlers"),
+        BarColumn(),
+        TextColumn("{task.fields[clock]}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("replay", total=1.0, clock="")
+
+        def progress(at: datetime) -> None:
+            bar.update(task, clock=f"{at:%a %H:%M}")
+
+        run = replay(folder, told.append, progress)
+    seconds = time.monotonic() - started
+    (OUT / "replay.jsonl").write_text("".join(f"{lines.dump(line)}\n" for line in told))
+    _show(console, run, told, seconds)
+    console.print()
+    page = _preview(run)
+    for what, where in (
+        ("Slack, as people saw it", page),
+        ("every line of the replay", OUT / "replay.jsonl"),
+        ("the recording itself", folder),
+    ):
+        console.print(f"{what + ':':<26}{where}", highlight=False, soft_wrap=True)
+    return 1 if run.failures else 0
+
+
+def _show(console: Console, run: Replay, told: list[lines.Line], seconds: float) -> None:
+    recording = run.recording
+    hours = (recording.end - recording.start) / timedelta(hours=1)
+    console.print(
+        f"\n[bold]{recording.cluster}[/bold]  {recording.start:%A %d %B %Y %H:%M} to "
+        f"{recording.end:%H:%M} UTC: {hours:.0f} hours, {run.ticks} ticks, "
+        f"{run.invocations} invocations in {seconds:.1f} s\n"
+    )
+    console.print(_story(told))
+    console.print()
+    console.print(_standing(told[-1]))
+    _commands(console, told[-1])
+
+
+def _story(told: list[lines.Line]) -> Table:
+    table = _table("What the day told, as it told it", "at", "what")
+    for line in told:
+        if line["type"] == "finding":
+            firing = line["status"] == "firing"
+            word = _severity(line) if firing else "[green]resolved[/]"
+            reason = line["reason"] if firing else line["resolution"]
+            table.add_row(_clock(line), word, *_facts(line, reason))
+        elif line["type"] == "unknown":
+            word = "[dim]known again[/]" if line.get("ended") else "[magenta]unknown[/]"
+            facts = (_short(line["subject"]), line["team"] or "-", line["reason"])
+            table.add_row(_clock(line), word, *facts, "", "", "")
+        elif line["type"] == "failure":
+            table.add_row(_clock(line), "[red]failed[/]", line["function"], "", "", "", "", "")
+    return table
+
+
+def _standing(summary: lines.Line) -> Table:
+    table = _table("Open at the end of the day", "since", "what")
+    for line in summary["open"]:
+        since = datetime.fromisoformat(line["since"])
+        table.add_row(f"{since:%a %H:%M}", _severity(line), *_facts(line, line["reason"]))
+    slack = summary["slack"]
+    table.caption = (
+        f"{len(summary['open'])} open, {len(summary['unknown'])} unknown; Slack: {slack['posts']} "
+        f"posts, {slack['updates']} edits; failures: {summary['failures']}"
+    )
+    return table
+
+
+def _commands(console: Console, summary: lines.Line) -> None:
+    for line in summary["open"]:
+        console.print(f"[bold]{_short(line['subject'])}[/]: what to type", highlight=False)
+        console.print(f"  {line['action']}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _table(title: str, *first: str) -> Table:
+    table = Table(
+        title=title,
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        padding=(0, 1, 0, 0),
+        header_style="bold underline",
+    )
+    for name in (*first, "about", "team", "reason"):
+        table.add_column(name, overflow="fold")
+    for name in ("GPUs", "GPU-h", "cost"):
+        table.add_column(name, overflow="fold", justify="right")
+    return table
+
+
+def _severity(line: lines.Line) -> str:
+    colour = {"page": "red", "warn": "yellow"}.get(line["severity"], "cyan")
+    return f"[{colour}]{line['severity']}[/]"
+
+
+def _facts(line: lines.Line, reason: str) -> tuple[str, ...]:
+    hours, cost = line["gpu_hours"], line["cost_usd"]
+    return (
+        _short(line["subject"]),
+        line["team"] or "-",
+        reason,
+        f"{line['gpus']:g}",
+        "-" if hours is None else f"{hours:,.1f}",
+        "-" if cost is None else f"${cost:,.0f}",
+    )
+
+
+def _short(subject: str) -> str:
+    """Leave kind and namespace out: the team stands beside it, the full subject in the lines."""
+    return subject.rpartition("/")[2]
+
+
+def _clock(line: lines.Line) -> str:
+    return str(line["at"][11:16])
+
+
+def _preview(run: Replay) -> Path:
+    cluster = load_policy(run.recording).clusters[0]
+    channels: dict[str, Any] = {cluster.platform_channel.id: cluster.platform_channel.name}
+    channels |= {t.channel.id: t.channel.name for t in cluster.teams if t.channel}
+    title = f"GPU Steward on {run.recording.cluster}"
+    messages = cast("list[preview.Message]", run.rig.slack.messages)
+    return preview.render(messages, channels, title, OUT / "preview.html")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""The JSON lines that a replay prints: what opened, what ended, what is unknown, what Slack was told."""
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from steward.alerts.model import Alert, AlertState, ReconcilerState
+from steward.cluster.figures import stamp, tidy
+from steward.cluster.findings import Evaluation, Finding, Unknown
+
+type Line = dict[str, Any]
+type UnknownKey = tuple[str, str | None, str, str]
+
+
+def dump(line: Line) -> str:
+    """Write a line: the same bytes for the same facts."""
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def finding_line(cluster: str, alert: Alert) -> Line:
+    """Describe an alert that opened or ended."""
+    ended = alert.state is AlertState.RESOLVED
+    at = alert.resolved if ended else alert.opened
+    if at is None:
+        raise ValueError(f"{alert.key}: neither opened nor resolved")
+    return {
+        "type": "finding",
+        "at": stamp(at),
+        "status": "resolved" if ended else "firing",
+        **_facts(cluster, alert.finding),
+        "resolution": alert.resolution.value if alert.resolution else None,
+    }
+
+
+def _facts(cluster: str, finding: Finding) -> Line:
+    return {
+        "cluster": cluster,
+        "detector": finding.detector,
+        "team": finding.team,
+        "subject": finding.subject,
+        "reason": finding.reason,
+        "severity": finding.severity.value,
+        "since": stamp(finding.since),
+        "gpus": tidy(finding.gpus),
+        "gpu_hours": tidy(finding.gpu_hours),
+        "cost_usd": tidy(finding.cost_usd),
+        "evidence": finding.evidence,
+        "action": finding.action,
+    }
+
+
+def open_findings(state: ReconcilerState) -> list[Line]:
+    """Describe every open alert, for the summary."""
+    alerts = [a for a in state.alerts.values() if a.state is AlertState.OPEN]
+    return [
+        finding_line(state.cluster, alert)
+        for alert in sorted(alerts, key=lambda alert: (alert.opened, alert.key))
+    ]
+
+
+class FindingLines:
+    """Tells what opened and what ended since it was last asked."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str, datetime]] = set()
+
+    def changes(self, state: ReconcilerState) -> list[Line]:
+        """Describe the changes: first what ended, then what opened, each in the order of its key."""
+        lines: list[tuple[bool, str, Line]] = []
+        for key, alert in sorted(state.alerts.items()):
+            if alert.opened is None:
+                continue
+            for status, when in (("firing", alert.opened), ("resolved", alert.resolved)):
+                mark = (status, key, alert.opened)
+                if when is None or mark in self._told:
+                    continue
+                self._told.add(mark)
+                if status == "firing" and alert.state is AlertState.RESOLVED:
+                    continue  # opened and ended between two looks: its end says all
+                lines.append((status == "firing", key, finding_line(state.cluster, alert)))
+        lines.sort(key=lambda entry: entry[:2])
+        return [line for _, _, line in lines]
+
+
+class UnknownLines:
+    """Tells what became unknown and what no longer is."""
+
+    def __init__(self) -> None:
+        self._open: dict[UnknownKey, Unknown] = {}
+
+    def changes(self, evaluation: Evaluation) -> list[Line]:
+        """Describe the changes that an evaluation brings."""
+        now = {_key(unknown): unknown for unknown in evaluation.unknown}
+        ended = [
+            {**_unknown_line(evaluation, self._open[key]), "ended": True}
+            for key in sorted(self._open.keys() - now.keys(), key=_order)
+        ]
+        begun = [
+            _unknown_line(evaluation, now[key])
+            for key in sorted(now.keys() - self._open.keys(), key=_order)
+        ]
+        self._open = now
+        return ended + begun
+
+    def standing(self, evaluation: Evaluation | None) -> list[Line]:
+        """Describe what is unknown now, for the summary."""
+        if evaluation is None:
+            return []
+        return [
+            _unknown_line(evaluation, self._open[key]) for key in sorted(self._open, key=_order)
+        ]
+
+
+def _key(unknown: Unknown) -> UnknownKey:
+    return (unknown.detector, unknown.team, unknown.subject, unknown.reason.value)
+
+
+def _order(key: UnknownKey) -> tuple[str, ...]:
+    return tuple(part or "" for part in key)
+
+
+def _unknown_line(evaluation: Evaluation, unknown: Unknown) -> Line:
+    line = {
+        "type": "unknown",
+        "at": stamp(evaluation.at),
+        "cluster": evaluation.cluster,
+        "detector": unknown.detector,
+        "team": unknown.team,
+        "subject": unknown.subject,
+        "reason": unknown.reason.value,
+    }
+    return line if unknown.gpus is None else {**line, "gpus": tidy(unknown.gpus)}
+
+
+def summary_line(
+    at: datetime,
+    ticks: int,
+    states: Iterable[ReconcilerState],
+    unknown: list[Line],
+    calls: Iterable[Line],
+    failures: int,
+) -> Line:
+    """Describe the whole replay."""
+    methods = [call["method"] for call in calls if call["response"].get("ok")]
+    return {
+        "type": "summary",
+        "at": stamp(at),
+        "ticks": ticks,
+        "open": [line for state in states for line in open_findings(state)],
+        "unknown": unknown,
+        "slack": {
+            "posts": methods.count("chat.postMessage"),
+            "updates": methods.count("chat.update"),
+        },
+        "failures": failures,
+    }

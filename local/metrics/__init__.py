@@ -1,0 +1,1 @@
+"""Metrics of a recording: read from its files, and served the way Prometheus serves them."""

@@ -1,0 +1,157 @@
+"""From a document to the policy in force: every text read, every default and name filled in."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from local.policy.document import (
+    ClusterDocument,
+    ExemptionDocument,
+    PolicyDocument,
+    TeamDocument,
+)
+from local.policy.faults import Fault, PolicyError
+from local.policy.forms import fraction, minutes, seconds, size_bytes
+from local.policy.names import ANY, DAYS, NAMESPACE_PREFIX
+from local.policy.rules import faults_between
+from local.policy.schema import fault_of
+from local.policy.thresholds import IdleDocument, OverrideDocument
+from steward.cluster.policy import (
+    Channel,
+    ClusterPolicy,
+    Exemption,
+    IdleLimits,
+    InstanceGroup,
+    MetricsSource,
+    Override,
+    Policy,
+    Price,
+    PriorityClass,
+    Severity,
+    SharingStrategy,
+    Team,
+    TelemetryLimits,
+    Thresholds,
+)
+
+
+def resolve(document: dict[str, Any]) -> Policy:
+    """Validate a policy document and resolve it into the nouns that detectors and alerts read.
+
+    Parameters
+    ----------
+    document : dict
+        Plain values: text, numbers, booleans, lists, and mappings with text keys. Times and dates
+        are text.
+
+    Raises
+    ------
+    PolicyError
+        With every fault that was found, those of single keys before those between keys.
+    """
+    faults: list[Fault] = []
+    try:
+        parsed = PolicyDocument.model_validate(document)
+    except ValidationError as error:
+        faults = [fault_of(detail) for detail in error.errors(include_url=False)]
+    faults += faults_between(document)
+    if faults:
+        raise PolicyError(faults)
+    channels = {name: Channel(id=id_, name=name) for name, id_ in parsed.slack.channels.items()}
+    platform = channels[parsed.slack.platform_channel]
+    clusters = tuple(_cluster(cluster, channels, platform) for cluster in parsed.clusters)
+    return Policy(schema=parsed.schema_version, clusters=clusters)
+
+
+def _cluster(
+    document: ClusterDocument, channels: Mapping[str, Channel], platform: Channel
+) -> ClusterPolicy:
+    idle, telemetry = document.thresholds.idle, document.thresholds.telemetry
+    return ClusterPolicy(
+        name=document.name,
+        eks_name=document.eks_name,
+        region=document.region,
+        account=document.account,
+        role_arn=document.role_arn,
+        time_zone=document.time_zone,
+        tick_minutes=minutes(document.tick),
+        digest_day=DAYS[document.digest.day.casefold()],
+        digest_time=document.digest.time,
+        metrics=MetricsSource(
+            endpoint=document.metrics.endpoint.rstrip("/"),
+            sigv4=document.metrics.sigv4,
+            cluster_label=document.metrics.cluster_label,
+            scrape_interval_seconds=seconds(document.metrics.scrape_interval),
+            delay_seconds=seconds(document.metrics.delay),
+        ),
+        prices=tuple(Price(**price.model_dump()) for price in document.prices),
+        capacity=tuple(InstanceGroup(**group.model_dump()) for group in document.capacity),
+        buffer_accelerators=document.buffer_accelerators,
+        fair_share=document.fair_share,
+        priority_classes=tuple(PriorityClass(**c.model_dump()) for c in document.priority_classes),
+        teams=tuple(_team(team, channels) for team in document.teams),
+        platform_channel=platform,
+        thresholds=Thresholds(
+            idle=IdleLimits(**_limits(idle, _LIMITS)),
+            telemetry=TelemetryLimits(damping_minutes=minutes(telemetry.damping)),
+        ),
+        overrides=tuple(_override(override) for override in document.overrides),
+    )
+
+
+def _team(document: TeamDocument, channels: Mapping[str, Channel]) -> Team:
+    return Team(
+        name=document.name,
+        namespaces=tuple(document.namespaces or [NAMESPACE_PREFIX + document.name]),
+        accelerators=document.accelerators,
+        strategy=SharingStrategy(document.sharing.strategy),
+        borrow_limit_percent=document.sharing.borrow_limit_percent,
+        fair_share_weight=document.fair_share_weight,
+        owners=tuple(document.owners),
+        channel=channels[document.channel] if document.channel else None,
+        checkpoints=tuple(document.checkpoints),
+        exemptions=tuple(_exemption(exemption) for exemption in document.exemptions),
+    )
+
+
+def _exemption(document: ExemptionDocument) -> Exemption:
+    return Exemption(
+        detector="*" if document.detector in ANY else document.detector,
+        subject=document.subject,
+        reason=document.reason,
+        author=document.author,
+        until=datetime.fromisoformat(document.until).astimezone(UTC),
+    )
+
+
+def _override(document: OverrideDocument) -> Override:
+    # Task governance names the WorkloadPriorityClass <class>-priority, and jobs by that name.
+    classes = [(name, f"{name}-priority") for name in document.priority_classes]
+    return Override(
+        teams=tuple(document.teams),
+        namespaces=tuple(document.namespaces),
+        priority_classes=tuple(name for pair in classes for name in pair),
+        owner_kinds=tuple(document.owner_kinds),
+        idle=_limits(document.idle, document.idle.model_fields_set),
+    )
+
+
+_LIMITS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "activity_max": ("activity_max", fraction),
+    "window": ("window_minutes", minutes),
+    "startup_grace": ("startup_grace_minutes", minutes),
+    "coverage_min": ("coverage_min", fraction),
+    "held_memory": ("held_bytes", size_bytes),
+    "severity": ("severity", Severity),
+    "page_after": ("page_after_hours", lambda text: seconds(text) / 3600),
+    "page_accelerators": ("page_accelerators", int),
+}
+"""Key of IdleDocument to the field of IdleLimits, and the way from its text to that unit."""
+
+
+def _limits(document: IdleDocument, keys: Iterable[str]) -> dict[str, Any]:
+    return {
+        name: read(getattr(document, key)) for key, (name, read) in _LIMITS.items() if key in keys
+    }

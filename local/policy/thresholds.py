@@ -1,0 +1,64 @@
+"""The part of the document that says what counts as idle, for everybody and for some."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from local.policy.forms import STRICT, duration, percentage, size
+from local.policy.names import AnyKinds, AnyNames
+
+
+class _Document(BaseModel):
+    model_config = STRICT
+
+
+class IdleDocument(_Document):
+    """When an allocated accelerator counts as idle."""
+
+    activity_max: Annotated[str, percentage("0%", "10%")] = "1%"
+    """Highest activity that still is idle, 0% to 10%"""
+    window: Annotated[str, duration("5m", "24h", "1m")] = "60m"
+    """Length of the detection window, 5m to 24h"""
+    startup_grace: Annotated[str, duration("0m", "24h", "1m")] = "15m"
+    """A holder younger than this is not judged; at most the window, inside which it runs"""
+    coverage_min: Annotated[str, percentage("50%", "100%")] = "80%"
+    """Least share of the expected samples, 50% to 100%; below it the verdict is unknown"""
+    held_memory: Annotated[str, size("1MiB", "1024GiB")] = "1GiB"
+    """Memory held from which an idle accelerator is idle_held, 1MiB to 1024GiB"""
+    severity: Literal["info", "warn", "page"] = "warn"
+    """Of idle and idle_held: info goes to the digest only, page escalates"""
+    page_after: Annotated[str, duration("0m", "168h", "1m")] = "4h"
+    """Idle for longer than this, on page_accelerators or more, pages; 0m to 168h"""
+    page_accelerators: Annotated[int, Field(ge=0, le=10_000)] = 8
+    """See page_after; 0: idleness never pages; at most 10000"""
+
+
+class TelemetryDocument(_Document):
+    """How long telemetry may be wrong before its finding opens."""
+
+    damping: Annotated[str, duration("0m", "24h", "1m")] = "10m"
+    """How long telemetry must be wrong before it is a finding, 0m to 24h"""
+
+
+class ThresholdsDocument(_Document):
+    """Thresholds of a cluster; a key left out has its default."""
+
+    idle: IdleDocument = IdleDocument()
+    """When an allocated accelerator counts as idle"""
+    telemetry: TelemetryDocument = TelemetryDocument()
+    """How long telemetry may be wrong"""
+
+
+class OverrideDocument(_Document):
+    """Thresholds for some holders; where several match, the later one wins, key by key."""
+
+    teams: AnyNames = []
+    """Teams it holds for; left out: any"""
+    namespaces: AnyNames = []
+    """Namespaces it holds for; left out: any"""
+    priority_classes: AnyNames = []
+    """Priority classes it holds for, as named in this policy; left out: any"""
+    owner_kinds: AnyKinds = []
+    """Kinds of the top owner it holds for, such as RayCluster; left out: any"""
+    idle: IdleDocument
+    """The idle thresholds that differ, at least one"""

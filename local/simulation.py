@@ -1,0 +1,189 @@
+"""A recording played through the real handlers on a virtual clock, routed as AWS would."""
+
+import gzip
+import importlib
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import batched
+from pathlib import Path
+from typing import Any, Literal
+
+from local import lines
+from local.application import LocalApp, VirtualClock
+from local.envelopes import LambdaContext, from_bus, from_queue
+from local.recording import Recording
+from local.rig import Rig
+from local.routing import DEFAULT_BUS, Routes, Target
+from steward import codec
+from steward.cluster.figures import stamp
+from steward.cluster.findings import Evaluation
+from steward.cluster.snapshot import Snapshot
+from steward.events import SNAPSHOT_TAKEN
+from steward.telemetry import logger
+
+BUS = "StewardBus"
+"""Logical id of the steward's bus in the template."""
+
+type Emit = Callable[[lines.Line], None]
+
+
+@dataclass(slots=True)
+class Replay:
+    """One run of a recording.
+
+    Attributes
+    ----------
+    failures : int
+        Handlers that failed.
+    """
+
+    recording: Recording
+    routes: Routes
+    app: LocalApp
+    clock: VirtualClock
+    rig: Rig
+    emit: Emit
+    failures: int = 0
+    ticks: int = 0
+    invocations: int = 0
+    _work: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)
+    _findings: lines.FindingLines = field(default_factory=lines.FindingLines)
+    _unknown: lines.UnknownLines = field(default_factory=lines.UnknownLines)
+    _last: Evaluation | None = None
+    _calls_told: int = 0
+
+    def run(self, progress: Callable[[datetime], None]) -> None:
+        """Play every tick and every event, in the order of their times."""
+        for at, kind, payload in _agenda(self.recording):
+            self.clock.move_to(at)
+            if kind == "event":
+                self._deliver(_bus_of(payload), payload)
+            elif kind == "snapshot":
+                self._store(payload)
+            else:
+                self.ticks += 1
+                progress(at)
+                if not self.recording.snapshots():
+                    for function, given in self.routes.scheduled:
+                        text = given.replace("<aws.scheduler.scheduled-time>", stamp(at))
+                        self._work.append((function, json.loads(text)))
+            self._settle()
+            self._tell()
+        state = self.app.alerts.load(self.recording.cluster)
+        standing = self._unknown.standing(self._last)
+        end = max(self.clock.now(), self.recording.end)
+        self.emit(
+            lines.summary_line(end, self.ticks, [state], standing, self.rig.calls, self.failures)
+        )
+
+    def _store(self, path: Path) -> None:
+        """Take a stored snapshot in place of a fresh one."""
+        snapshot = codec.load(Snapshot, gzip.decompress(path.read_bytes()), str(path))
+        key = self.app.snapshots.put(snapshot)
+        at = snapshot.at.isoformat()
+        detail = {"cluster": snapshot.cluster, "key": key, "at": at, "scope": snapshot.scope}
+        self.app.collected.publish(SNAPSHOT_TAKEN, detail)
+
+    def _settle(self) -> None:
+        """Work until nothing is left to do: invocations, what they published, what they sent."""
+        while True:
+            while self._work:
+                self._invoke(*self._work.popleft())
+            for event in _drain(self.app.collected.events):
+                identifier = f"local-{self.invocations}"
+                self._deliver(BUS, from_bus(event, identifier, self.clock.now()))
+            self._poll("SNAPSHOT_REQUESTS_URL", self.app.request_messages.messages)
+            self._poll("EVALUATIONS_URL", self.app.evaluation_messages.messages)
+            if not self._work:
+                return
+
+    def _poll(self, variable: str, messages: list[Any]) -> None:
+        bodies = [message.body for message in _drain(messages)]
+        queue = self.routes.queue_behind(variable)
+        self._enqueue(queue, bodies)
+
+    def _enqueue(self, queue: str, bodies: Sequence[str]) -> None:
+        function, size = self.routes.pollers[queue]
+        messages = [(f"{queue}-{self.invocations}-{n}", body) for n, body in enumerate(bodies)]
+        for batch in batched(messages, size, strict=False):
+            self._work.append((function, from_queue(queue, batch, self.recording.cluster)))
+
+    def _deliver(self, bus: str, event: dict[str, Any]) -> None:
+        for target in self.routes.matching(bus, event):
+            self._hand_over(target, event)
+
+    def _hand_over(self, target: Target, event: dict[str, Any]) -> None:
+        if target.kind == "bus":
+            self._deliver(target.name, event)
+        elif target.kind == "queue":
+            self._enqueue(target.name, [json.dumps(event)])
+        else:
+            self._work.append((target.name, event))
+
+    def _invoke(self, function: str, event: dict[str, Any]) -> None:
+        self.invocations += 1
+        handler = importlib.import_module(f"functions.{function}.handler").handler
+        context = LambdaContext(function_name=function, aws_request_id=str(self.invocations))
+        try:
+            answer = handler(event, context)
+        except Exception as error:  # noqa: BLE001 - as Lambda: a failing handler fails its own invocation
+            logger.exception("handler failed", function=function)
+            self._fail(function, f"{type(error).__name__}: {error}")
+            return
+        for failed in (answer or {}).get("batchItemFailures", []):
+            self._fail(function, f"message {failed['itemIdentifier']} was not processed")
+
+    def _fail(self, function: str, error: str) -> None:
+        self.failures += 1
+        at = stamp(self.clock.now())
+        self.emit({"type": "failure", "at": at, "function": function, "error": error})
+
+    def _tell(self) -> None:
+        """Print what changed since the last look."""
+        at = self.app.memories.load(self.recording.cluster)[0].at
+        if at is not None and (self._last is None or at > self._last.at):
+            key = self.app.evaluations.find(self.recording.cluster, at)
+            if key is not None:
+                self._last = self.app.evaluations.get(key)
+                for line in self._unknown.changes(self._last):
+                    self.emit(line)
+        for line in self._findings.changes(self.app.alerts.load(self.recording.cluster)):
+            self.emit(line)
+        for call in self.rig.calls[self._calls_told :]:
+            self.emit({"type": "slack", **call})
+        self._calls_told = len(self.rig.calls)
+
+
+type Entry = tuple[datetime, Literal["event", "snapshot", "tick"], Any]
+
+
+def _agenda(recording: Recording) -> Iterator[Entry]:
+    """Ticks, events and stored snapshots by time; at the same time what happened before the tick."""
+    entries: list[tuple[datetime, int, Entry]] = []
+    for event in recording.events():
+        at = datetime.fromisoformat(event["time"])
+        if recording.start <= at <= recording.end:
+            entries.append((at, 0, (at, "event", event)))
+    for at, path in recording.snapshots():
+        if recording.start <= at <= recording.end:
+            entries.append((at, 1, (at, "snapshot", path)))
+    at = recording.start
+    while at <= recording.end:
+        entries.append((at, 2, (at, "tick", None)))
+        at += recording.tick
+    entries.sort(key=lambda entry: entry[:2])
+    return (entry for _, _, entry in entries)
+
+
+def _bus_of(event: dict[str, Any]) -> str:
+    """AWS services publish on the default bus; everybody else on the steward's."""
+    return DEFAULT_BUS if str(event.get("source", "")).startswith("aws.") else BUS
+
+
+def _drain[T](items: list[T]) -> list[T]:
+    taken = list(items)
+    items.clear()
+    return taken

@@ -1,0 +1,226 @@
+"""Hand-written fakes of the ports that read a cluster; metrics come from plain lists of samples."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from steward.cluster.accelerators import ActivityWindow
+from steward.cluster.kueue import Workload
+from steward.cluster.snapshot import ControlPlane, Node, Part, PartStatus
+from steward.errors import RetryableError
+from steward.ports import (
+    ControlPlaneReading,
+    DeviceName,
+    DeviceReading,
+    GpuPod,
+    KubernetesReading,
+    MetricsReading,
+    Samples,
+)
+from tests.builders import NOON
+
+
+@dataclass
+class FakeMetrics:
+    """Samples (time, activity 0-1) by device, one every minute at most."""
+
+    series: dict[DeviceName, list[tuple[datetime, float]]] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
+    nodes: dict[str, str] = field(default_factory=dict)
+    nameless: list[tuple[str, str]] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    asked: list[str] = field(default_factory=list)
+
+    def _check(self, question: str) -> None:
+        self.asked.append(question)
+        if question in self.broken:
+            raise RetryableError(f"{question}: no answer")
+
+    def read(self, end: datetime, minutes: Sequence[int]) -> MetricsReading:
+        self._check("read")
+        devices = [
+            reading
+            for device, points in self.series.items()
+            if (reading := self._reading(device, points, end, minutes))
+        ]
+        for node, uuid in self.nameless:
+            devices.append(
+                DeviceReading(
+                    node=node,
+                    namespace=None,
+                    pod=None,
+                    uuid=uuid,
+                    mig=None,
+                    activity_metric="DCGM_FI_DEV_GPU_UTIL",
+                    windows=(),
+                    last_sample=end,
+                    held_bytes=None,
+                    tensor_activity=None,
+                    power_watts=None,
+                )
+            )
+        return MetricsReading(devices=tuple(devices), invalid=())
+
+    def _reading(
+        self,
+        device: DeviceName,
+        points: list[tuple[datetime, float]],
+        end: datetime,
+        minutes: Sequence[int],
+    ) -> DeviceReading | None:
+        windows = []
+        for length in minutes:
+            inside = [v for t, v in points if end - timedelta(minutes=length) < t <= end]
+            windows.append(
+                ActivityWindow(
+                    minutes=length,
+                    expected=length,
+                    present=len(inside),
+                    maximum=max(inside, default=None),
+                    mean=sum(inside) / len(inside) if inside else None,
+                )
+            )
+        if not any(window.present for window in windows):
+            return None
+        recent = [t for t, _ in points if end - timedelta(minutes=5) < t <= end]
+        return DeviceReading(
+            node=self.nodes.get(device.uuid, "hyperpod-i-0a"),
+            namespace=device.namespace,
+            pod=device.pod,
+            uuid=device.uuid,
+            mig=device.mig,
+            activity_metric="DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+            windows=tuple(windows),
+            last_sample=max(recent, default=None),
+            held_bytes=self.held.get(device.uuid),
+            tensor_activity=None,
+            power_watts=None,
+        )
+
+    def samples(
+        self, end: datetime, span_seconds: float, devices: Collection[DeviceName]
+    ) -> tuple[Samples, ...]:
+        self._check("samples")
+        start = end - timedelta(seconds=span_seconds)
+        found = []
+        for device in devices:
+            inside = [(t, v) for t, v in self.series.get(device, []) if start < t <= end]
+            found.append(
+                Samples(
+                    device=device,
+                    times=tuple(t for t, _ in inside),
+                    values=tuple(v for _, v in inside),
+                )
+            )
+        return tuple(found)
+
+    def seen(
+        self, end: datetime, span_seconds: float, pods: Collection[tuple[str, str]]
+    ) -> tuple[DeviceReading, ...]:
+        self._check("seen")
+        start = end - timedelta(seconds=span_seconds)
+        return tuple(
+            DeviceReading(
+                node=None,
+                namespace=device.namespace,
+                pod=device.pod,
+                uuid=device.uuid,
+                mig=device.mig,
+                activity_metric="DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+                windows=(),
+                last_sample=None,
+                held_bytes=None,
+                tensor_activity=None,
+                power_watts=None,
+            )
+            for device, points in self.series.items()
+            if (device.namespace, device.pod) in set(pods)
+            and any(start < t <= end for t, _ in points)
+        )
+
+
+@dataclass
+class FakeKubernetes:
+    """A cluster's pods and nodes."""
+
+    pods: tuple[GpuPod, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    refused: dict[str, PartStatus] = field(default_factory=dict)
+    workloads: tuple[Workload, ...] = ()
+
+    def read(self) -> KubernetesReading:
+        names = ("pods", "nodes", "workloads", "clusterqueues", "localqueues", "namespaces")
+        parts = tuple(
+            Part(name=f"kubernetes/{name}", status=self.refused.get(name, PartStatus.OK), at=NOON)
+            for name in names
+        )
+        return KubernetesReading(
+            pods=() if "pods" in self.refused else self.pods,
+            nodes=() if "nodes" in self.refused else self.nodes,
+            namespaces={},
+            workloads=self.workloads,
+            cluster_queues=(),
+            local_queues=(),
+            parts=parts,
+        )
+
+
+@dataclass
+class FakeSources:
+    """Readers of one cluster."""
+
+    kube: FakeKubernetes
+    prometheus: FakeMetrics
+
+    def cluster(self, cluster: object) -> "FakeSources":
+        return self
+
+    def read(self) -> ControlPlaneReading:
+        return ControlPlaneReading(control_plane=ControlPlane(), parts=())
+
+    def kubernetes(self, cluster: object) -> FakeKubernetes:
+        return self.kube
+
+    def metrics(self, cluster: object) -> FakeMetrics:
+        return self.prometheus
+
+
+@dataclass
+class FixedTime:
+    """A clock that stands where it was put."""
+
+    at: datetime = NOON
+
+    def now(self) -> datetime:
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        self.at += timedelta(seconds=seconds)
+
+
+@dataclass
+class Recorder:
+    """Bus and queues that remember what they were given."""
+
+    published: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+    sent: list[tuple[str, str, datetime]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    due: dict[str, datetime] = field(default_factory=dict)
+
+    def publish(self, detail_type: str, detail: dict[str, object]) -> None:
+        self.published.append((detail_type, dict(detail)))
+
+    def send(self, cluster: str, key: str, when: datetime) -> None:
+        self.sent.append((cluster, key, when))
+
+    def ask(self, cluster: str, when: datetime, reason: str) -> None:
+        if cluster in self.broken:
+            raise RetryableError(f"{cluster}: the queue did not answer")
+        self.asked.append(cluster)
+
+    def last_due(self, cluster: str) -> datetime | None:
+        return self.due.get(cluster)
+
+    def mark_due(self, cluster: str, when: datetime) -> None:
+        self.due[cluster] = when

@@ -1,0 +1,196 @@
+"""Which threshold holds for whom, whatever overrides a policy has."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from local.policy import IdleDocument, resolve
+from local.policy.explaining import explain
+from local.policy.reading import parse, read
+from steward.cluster.policy import ClusterPolicy, IdleLimits, Scope, Severity, Thresholds
+
+EXAMPLE = read(Path(__file__).parents[2] / "layers/policy/governance.yaml").document
+
+TEAMS = ("platform-mlops", "research", "product-genai")
+CLASSES = ("inference-serving", "production-training", "experimentation")
+NAMESPACES = ("hyperpod-ns-platform-mlops", "hyperpod-ns-research", "default")
+KINDS = ("PyTorchJob", "Deployment", "RayCluster")
+
+MINUTES = st.integers(15, 24 * 60)  # from the default grace on, so that any window goes with it
+IDLE = st.fixed_dictionaries(
+    {},
+    optional={
+        "activity_max": st.integers(0, 10).map(lambda n: f"{n}%"),
+        "window": MINUTES.map(lambda n: f"{n}m"),
+        "coverage_min": st.integers(50, 100).map(lambda n: f"{n}%"),
+        "held_memory": st.integers(1, 512).map(lambda n: f"{n}GiB"),
+        "severity": st.sampled_from(["info", "warn", "page"]),
+        "page_after": st.integers(0, 168).map(lambda n: f"{n}h"),
+        "page_accelerators": st.integers(0, 64),
+    },
+).filter(bool)
+
+
+def some(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(names), max_size=2, unique=True)
+
+
+OVERRIDE = st.fixed_dictionaries(
+    {"idle": IDLE},
+    optional={
+        "teams": some(TEAMS),
+        "namespaces": some(NAMESPACES),
+        "priority_classes": some(CLASSES),
+        "owner_kinds": some(KINDS),
+    },
+)
+OVERRIDES = st.lists(OVERRIDE, max_size=5)
+SCOPE = st.builds(
+    Scope,
+    team=st.none() | st.sampled_from(TEAMS),
+    namespace=st.none() | st.sampled_from(NAMESPACES),
+    priority_class=st.none() | st.sampled_from(CLASSES),
+    owner_kind=st.none() | st.sampled_from(KINDS),
+)
+
+
+def document(overrides: list[dict[str, Any]]) -> dict[str, Any]:
+    (cluster,) = EXAMPLE["clusters"]
+    return EXAMPLE | {"clusters": [cluster | {"overrides": overrides}]}
+
+
+def resolved(overrides: list[dict[str, Any]]) -> ClusterPolicy:
+    return resolve(document(overrides)).clusters[0]
+
+
+def holds(override: dict[str, Any], scope: Scope) -> bool:
+    """Definition: every dimension that the override names has the scope's value in it."""
+    return all(
+        not override.get(key) or value in override[key]
+        for key, value in (
+            ("teams", scope.team),
+            ("namespaces", scope.namespace),
+            ("priority_classes", scope.priority_class),
+            ("owner_kinds", scope.owner_kind),
+        )
+    )
+
+
+def number(key: str, text: Any) -> tuple[str, Any]:
+    """By hand: what a key of the document is called and measured in by the detectors."""
+    if key in {"activity_max", "coverage_min"}:
+        return key, int(text.removesuffix("%")) / 100
+    if key in {"window", "startup_grace"}:
+        return f"{key}_minutes", int(text.removesuffix("m"))
+    if key == "held_memory":
+        return "held_bytes", int(text.removesuffix("GiB")) * 1024 * 1024 * 1024
+    if key == "page_after":
+        return "page_after_hours", float(text.removesuffix("h"))
+    return key, Severity(text) if key == "severity" else text
+
+
+@given(OVERRIDES, SCOPE)
+def test_of_the_overrides_that_hold_the_last_one_that_names_a_key_wins(
+    overrides: list[dict[str, Any]], scope: Scope
+) -> None:
+    expected = asdict(IdleLimits())  # the example writes the defaults out
+    for key in IdleDocument.model_fields:
+        named = [o["idle"][key] for o in overrides if holds(o, scope) and key in o["idle"]]
+        expected |= dict([number(key, named[-1])]) if named else {}
+    assert asdict(resolved(overrides).limits(scope).idle) == expected
+
+
+@given(OVERRIDES, SCOPE)
+def test_a_scope_that_no_override_matches_has_the_defaults(
+    overrides: list[dict[str, Any]], scope: Scope
+) -> None:
+    others = [override for override in overrides if not holds(override, scope)]
+    assert resolved(others).limits(scope) == Thresholds()
+
+
+@given(st.data(), OVERRIDES, SCOPE)
+def test_overrides_that_do_not_hold_may_stand_anywhere(
+    data: st.DataObject, overrides: list[dict[str, Any]], scope: Scope
+) -> None:
+    relevant = [override for override in overrides if holds(override, scope)]
+    mixed = list(relevant)
+    for override in overrides:
+        if not holds(override, scope):
+            mixed.insert(data.draw(st.integers(0, len(mixed))), override)
+    assert resolved(mixed).limits(scope) == resolved(relevant).limits(scope)
+
+
+@given(OVERRIDES, SCOPE)
+def test_an_unknown_dimension_matches_only_what_is_open_in_it(
+    overrides: list[dict[str, Any]], scope: Scope
+) -> None:
+    # not knowing the owner must never be taken for knowing it
+    cluster = resolved(overrides)
+    blind = replace(scope, owner_kind=None)
+    closed = replace(cluster, overrides=tuple(o for o in cluster.overrides if not o.owner_kinds))
+    assert cluster.limits(blind) == closed.limits(blind)
+
+
+@given(OVERRIDES)
+def test_every_window_that_a_holder_may_need_is_measured(overrides: list[dict[str, Any]]) -> None:
+    cluster = resolved(overrides)
+    needed = {
+        cluster.limits(
+            Scope(team=team, namespace=namespace, priority_class=priority, owner_kind=kind)
+        ).idle.window_minutes
+        for team in TEAMS
+        for namespace in NAMESPACES
+        for priority in CLASSES
+        for kind in KINDS
+    }
+    assert needed <= set(cluster.windows())
+
+
+@given(
+    st.sampled_from(["teams", "namespaces", "priority_classes", "owner_kinds"]),
+    st.sampled_from(["any", "*", None, [], ["any"], ["*"]]),
+    OVERRIDE,
+)
+def test_any_is_one_form_in_every_dimension(
+    key: str, form: object, override: dict[str, Any]
+) -> None:
+    open_ = {name: value for name, value in override.items() if name != key}
+    assert resolved([open_ | {key: form}]) == resolved([open_])
+
+
+@settings(max_examples=25)  # each one reads a whole file
+@given(
+    OVERRIDES, st.sampled_from(TEAMS), st.none() | st.sampled_from(CLASSES), st.sampled_from(KINDS)
+)
+def test_explain_says_what_the_detectors_are_told(
+    overrides: list[dict[str, Any]], team: str, priority_class: str | None, kind: str
+) -> None:
+    # JSON is YAML: the same reader, with lines of its own
+    path = Path("policy.json")
+    text = json.dumps(document(overrides), indent=1)
+    source = parse(text, path)
+    policy = resolve(source.document)
+    scope = Scope(team=team, priority_class=priority_class, owner_kind=kind)
+    rows = [line.split() for line in explain(source, "ml-shared-01", scope)]
+    prefix = "thresholds.idle."
+    said = dict(number(r[0].removeprefix(prefix), r[1]) for r in rows if r[0].startswith(prefix))
+    said["page_accelerators"] = int(said["page_accelerators"])
+    full = replace(scope, namespace=f"hyperpod-ns-{team}")  # a team's only namespace is known
+    assert said == asdict(policy.clusters[0].limits(full).idle)
+    lines = text.splitlines()
+    for row in rows:
+        if row[0].startswith(prefix) and row[2] != "default":
+            line = lines[int(row[-1].removeprefix("policy.json:")) - 1]
+            assert f'"{row[0].removeprefix(prefix)}": ' in line
+            assert row[1] in line
+
+
+@given(OVERRIDES)
+def test_resolving_leaves_the_document_as_it_was(overrides: list[dict[str, Any]]) -> None:
+    before = json.dumps(document(overrides))
+    resolved(overrides)
+    assert json.dumps(document(overrides)) == before

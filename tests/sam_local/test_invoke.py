@@ -1,0 +1,90 @@
+"""The built functions in Lambda's own runtime: every event, and a request's way to a Slack message."""
+
+import json
+
+import pytest
+
+from local.cloud import BUCKET, cloud
+from local.invoke import bridge, invoke, raised
+from local.replay import ROOT
+
+pytestmark = pytest.mark.sam
+
+EVENTS = sorted((ROOT / "events").glob("*/*.json"))
+
+
+@pytest.fixture
+def running(tmp_path):
+    with cloud(tmp_path / "recording", bridge()) as up:
+        yield up
+
+
+def run(function, event, running):
+    result = invoke(function, event, running)
+    assert result.returncode == 0, result.stderr
+    assert not raised(result.stdout.strip()), result.stdout + result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("path", EVENTS, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_every_event_runs_in_the_real_runtime(path, running):
+    answer = run(path.parent.name, json.loads(path.read_text()), running)
+    expected = {
+        "plan_ticks": {"asked": ["ml-shared-01"]},
+        "take_snapshot": {"batchItemFailures": []},
+        "reconcile_alerts": {"batchItemFailures": []},
+    }
+    if path.parent.name in expected:
+        assert answer == expected[path.parent.name]
+    else:
+        assert answer["reason"] == "evaluated"
+
+
+def test_a_request_becomes_a_slack_message(running):
+    sqs = running.session.client("sqs", endpoint_url=running.rig.url)
+    s3 = running.session.client("s3", endpoint_url=running.rig.url)
+
+    def batch(queue):
+        found = sqs.receive_message(QueueUrl=running.variables[queue], MaxNumberOfMessages=10)
+        return {
+            "Records": [
+                {
+                    "messageId": message["MessageId"],
+                    "receiptHandle": message["ReceiptHandle"],
+                    "body": message["Body"],
+                    "attributes": {"MessageGroupId": "ml-shared-01"},
+                    "messageAttributes": {},
+                    "eventSource": "aws:sqs",
+                    "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:queue",
+                    "awsRegion": "us-east-1",
+                }
+                for message in found["Messages"]
+            ]
+        }
+
+    key = "snapshots/ml-shared-01/2026/11/05/20261105T120500Z.json.gz"
+    s3.delete_object(Bucket=BUCKET, Key=key)  # so that the one below was made by the function
+
+    run("plan_ticks", {"scheduled_time": "2026-11-05T12:05:00Z"}, running)
+    run("take_snapshot", batch("SNAPSHOT_REQUESTS_URL"), running)
+    assert s3.head_object(Bucket=BUCKET, Key=key)["ContentLength"] > 1000
+    taken = json.loads((ROOT / "events/evaluate_snapshot/telemetry.json").read_text())
+    assert taken["detail"]["key"] == key
+    run("evaluate_snapshot", taken, running)
+    assert running.rig.calls == []
+    run("reconcile_alerts", batch("EVALUATIONS_URL"), running)
+
+    posts = [call for call in running.rig.calls if call["method"] == "chat.postMessage"]
+    texts = [call["payload"]["text"] for call in posts]
+    # 12:05: the notebook's eight since Tuesday, one of the sweep's eight, the four of the evaluation.
+    assert len(posts) == 3, texts
+    assert any("8 GPUs idle" in text and "notebook-llm-eval" in text for text in texts)
+    assert any("1 of 8 GPUs idle" in text and "sweep-vision" in text for text in texts)
+    assert any("4 GPUs idle" in text and "nightly-eval" in text for text in texts)
+    assert all(call["payload"]["blocks"] for call in posts)
+
+
+def test_a_function_that_raises_fails_the_invocation(running):
+    result = invoke("evaluate_snapshot", {"detail-type": "Snapshot Taken"}, running)
+    assert result.returncode == 0  # the SAM CLI alone would call this a success
+    assert raised(result.stdout.strip())

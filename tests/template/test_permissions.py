@@ -1,0 +1,190 @@
+"""What each role may do: stated here by hand from the design, and equal to the template."""
+
+from typing import Any
+
+import pytest
+from cfnlint.data import AdditionalSpecs
+from cfnlint.helpers import load_resource
+
+type Document = dict[str, Any]
+
+OWN_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
+POLLING = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
+ALLOWED = {
+    # Asks for snapshots, remembers when it asked.
+    "PlanTicksRole": OWN_LOGS | {"sqs:SendMessage", "dynamodb:GetItem", "dynamodb:PutItem"},
+    # Reads one cluster and its memory, writes the snapshot, says so. No table, no Slack.
+    "TakeSnapshotRole": OWN_LOGS
+    | POLLING
+    | {
+        "s3:GetObject",
+        "s3:ListBucket",
+        "s3:PutObject",
+        "events:PutEvents",
+        "sagemaker:DescribeCluster",
+        "sagemaker:ListClusterNodes",
+        "sagemaker:ListComputeQuotas",
+        "sagemaker:ListClusterSchedulerConfigs",
+        "sagemaker:DescribeClusterSchedulerConfig",
+        "eks:DescribeCluster",
+        "aps:QueryMetrics",
+        "sts:AssumeRole",
+        "ec2:CreateNetworkInterface",
+        "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeSubnets",
+        "ec2:DeleteNetworkInterface",
+        "ec2:AssignPrivateIpAddresses",
+        "ec2:UnassignPrivateIpAddresses",
+    },
+    # Folds a snapshot into the memory; its failures go to the dead letters. No cluster, no Slack.
+    "EvaluateSnapshotRole": OWN_LOGS
+    | {"sqs:SendMessage", "s3:GetObject", "s3:ListBucket", "s3:PutObject", "events:PutEvents"},
+    # Reads evaluations, keeps alerts, holds the only right to the Slack token.
+    "ReconcileAlertsRole": OWN_LOGS
+    | POLLING
+    | {
+        "s3:GetObject",
+        "s3:ListBucket",
+        "dynamodb:Query",
+        "dynamodb:PutItem",
+        "dynamodb:BatchWriteItem",
+        "secretsmanager:GetSecretValue",
+    },
+    # EventBridge's own role for the one hop from the default bus.
+    "ForwardServiceEventsRole": {"events:PutEvents"},
+}
+
+
+def as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def statements(written: Document, role: str) -> list[Document]:
+    (policy,) = written["Resources"][role]["Properties"]["Policies"]
+    items = policy["PolicyDocument"]["Statement"]
+    return [item["Fn::If"][1] if "Fn::If" in item else item for item in items]
+
+
+def actions(written: Document, role: str) -> set[str]:
+    return {
+        action
+        for statement in statements(written, role)
+        if statement["Effect"] == "Allow"
+        for action in as_list(statement["Action"])
+    }
+
+
+def known_to_aws(action: str) -> Document | None:
+    """Look an action up in AWS's own list (cfn-lint ships it); None where AWS knows no such action."""
+    service, _, name = action.lower().partition(":")
+    found: Document | None = (
+        load_resource(AdditionalSpecs, "Policies.json")
+        .get(service, {})
+        .get("Actions", {})
+        .get(name)
+    )
+    return found
+
+
+@pytest.mark.parametrize("role", ALLOWED)
+def test_a_role_may_do_what_the_design_says_and_nothing_else(role: str, written: Document) -> None:
+    assert actions(written, role) == ALLOWED[role]
+
+
+def test_every_role_is_listed_here(written: Document) -> None:
+    roles = {n for n, r in written["Resources"].items() if r["Type"] == "AWS::IAM::Role"}
+
+    assert roles == set(ALLOWED)
+
+
+@pytest.mark.parametrize("role", ALLOWED)
+def test_every_action_exists(role: str) -> None:
+    # cfn-lint's own check of action names skips templates that SAM transforms.
+    assert {action for action in ALLOWED[role] if known_to_aws(action) is None} == set()
+
+
+def test_a_misspelt_action_is_unknown() -> None:
+    assert known_to_aws("sagemaker:ListComputeQuotas") is not None
+    assert known_to_aws("sagemaker:ListComputeQuota") is None
+
+
+def test_every_resource_is_allowed_only_where_aws_takes_nothing_narrower(
+    written: Document,
+) -> None:
+    wide = {
+        (statement["Sid"], action)
+        for role in ALLOWED
+        for statement in statements(written, role)
+        if statement["Effect"] == "Allow" and "*" in as_list(statement["Resource"])
+        for action in as_list(statement["Action"])
+    }
+    narrower = {
+        (sid, action) for sid, action in wide if (known_to_aws(action) or {}).get("Resources")
+    }
+
+    # Lambda itself makes and removes the network interfaces, and checks for these four on "*".
+    assert narrower == {
+        ("JoinVpc", f"ec2:{action}")
+        for action in (
+            "CreateNetworkInterface",
+            "DeleteNetworkInterface",
+            "AssignPrivateIpAddresses",
+            "UnassignPrivateIpAddresses",
+        )
+    }
+
+
+def test_code_inside_take_snapshot_may_not_use_the_rights_that_lambda_needs(
+    written: Document,
+) -> None:
+    by_sid = {statement["Sid"]: statement for statement in statements(written, "TakeSnapshotRole")}
+    denied = by_sid["KeepCodeOutOfVpc"]
+
+    assert denied["Effect"] == "Deny"
+    assert denied["Action"] == by_sid["JoinVpc"]["Action"]
+    assert set(denied["Condition"]["ArnLike"]) == {"lambda:SourceFunctionArn"}
+
+
+def test_only_the_reconciler_reads_the_slack_token(written: Document) -> None:
+    readers = {
+        role: statement["Resource"]
+        for role in ALLOWED
+        for statement in statements(written, role)
+        if "secretsmanager:GetSecretValue" in as_list(statement["Action"])
+    }
+
+    assert readers == {"ReconcileAlertsRole": {"Ref": "SlackSecretArn"}}
+
+
+def test_rows_of_the_state_table_are_kept_apart(written: Document) -> None:
+    keys = {
+        role: statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+        for role in ALLOWED
+        for statement in statements(written, role)
+        if any(action.startswith("dynamodb:") for action in as_list(statement["Action"]))
+    }
+
+    assert keys == {"PlanTicksRole": ["plan#*"], "ReconcileAlertsRole": ["cluster#*"]}
+
+
+def test_objects_are_written_only_below_the_prefixes_that_a_function_owns(
+    written: Document,
+) -> None:
+    prefixes: dict[tuple[str, str], set[str]] = {}
+    for role in ALLOWED:
+        for statement in statements(written, role):
+            for action in as_list(statement["Action"]):
+                if action in {"s3:GetObject", "s3:PutObject"}:
+                    found = prefixes.setdefault((role, action), set())
+                    found |= {arn["Fn::Sub"] for arn in as_list(statement["Resource"])}
+
+    def below(*names: str) -> set[str]:
+        return {f"${{Bucket.Arn}}/{name}/*" for name in names}
+
+    assert prefixes == {
+        ("TakeSnapshotRole", "s3:GetObject"): below("memory", "latest"),
+        ("TakeSnapshotRole", "s3:PutObject"): below("snapshots", "latest"),
+        ("EvaluateSnapshotRole", "s3:GetObject"): below("snapshots", "memory", "evaluations"),
+        ("EvaluateSnapshotRole", "s3:PutObject"): below("memory", "evaluations"),
+        ("ReconcileAlertsRole", "s3:GetObject"): below("evaluations"),
+    }

@@ -1,0 +1,214 @@
+"""What CloudFormation is given once SAM has transformed the template."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+type Document = dict[str, Any]
+
+
+def of_type(resources: Document, kind: str) -> dict[str, Document]:
+    return {n: r["Properties"] for n, r in resources.items() if r["Type"] == kind}
+
+
+def logical_id(reference: Document) -> str:
+    """Return what a Ref or a GetAtt names; of another intrinsic, its text."""
+    found: str = (
+        reference["Fn::GetAtt"][0] if "Fn::GetAtt" in reference else str(*reference.values())
+    )
+    return found
+
+
+def allowed(role: Document) -> Iterator[tuple[str, str]]:
+    """Yield the (action, logical id of the resource) pairs that a role may use."""
+    for policy in role["Policies"]:
+        for item in policy["PolicyDocument"]["Statement"]:
+            statement = item["Fn::If"][1] if "Fn::If" in item else item
+            actions = statement["Action"]
+            resource = statement["Resource"]
+            for action in [actions] if isinstance(actions, str) else actions:
+                if statement["Effect"] == "Allow" and isinstance(resource, dict):
+                    yield action, logical_id(resource)
+
+
+def unprotected(resources: Document) -> list[str]:
+    """Name every queue hand-over for which the sender's role has no leave."""
+    roles = of_type(resources, "AWS::IAM::Role")
+    functions = of_type(resources, "AWS::Lambda::Function")
+
+    def may(role: Document, action: str, queue: str) -> bool:
+        return (action, queue) in set(allowed(roles[logical_id(role)]))
+
+    missing: list[str] = []
+    for name, config in of_type(resources, "AWS::Lambda::EventInvokeConfig").items():
+        queue = logical_id(config["DestinationConfig"]["OnFailure"]["Destination"])
+        if not may(functions[logical_id(config["FunctionName"])]["Role"], "sqs:SendMessage", queue):
+            missing.append(f"{name}: {queue}")
+    for name, schedule in of_type(resources, "AWS::Scheduler::Schedule").items():
+        queue = logical_id(schedule["Target"]["DeadLetterConfig"]["Arn"])
+        if not may(schedule["Target"]["RoleArn"], "sqs:SendMessage", queue):
+            missing.append(f"{name}: {queue}")
+    for name, mapping in of_type(resources, "AWS::Lambda::EventSourceMapping").items():
+        queue = logical_id(mapping["EventSourceArn"])
+        role = functions[logical_id(mapping["FunctionName"])]["Role"]
+        missing += [
+            f"{name}: {action}"
+            for action in ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+            if not may(role, action, queue)
+        ]
+    return missing
+
+
+def test_every_failure_queue_may_be_written_and_every_polled_queue_read(deployed: Document) -> None:
+    assert unprotected(deployed) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "sid", "missing"),
+    [
+        ("PlanTicksRole", "KeepFailures", ["PlanTicksEventInvokeConfig: DeadLetters"]),
+        (
+            "EvaluateSnapshotRole",
+            "KeepFailures",
+            ["EvaluateSnapshotEventInvokeConfig: DeadLetters"],
+        ),
+        (
+            "ReconcileAlertsRole",
+            "PollEvaluations",
+            [
+                f"ReconcileAlertsEvaluation: sqs:{action}"
+                for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")
+            ],
+        ),
+    ],
+)
+def test_a_queue_without_leave_is_noticed(
+    role: str,
+    sid: str,
+    missing: list[str],
+    template: Document,
+    transform: Callable[[Document], Document],
+) -> None:
+    document = template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"]
+    document["Statement"] = [s for s in document["Statement"] if s.get("Sid") != sid]
+
+    assert unprotected(transform(template)) == missing
+
+
+def test_one_unnamed_schedule_starts_plan_ticks_every_five_minutes(deployed: Document) -> None:
+    ((name, schedule),) = of_type(deployed, "AWS::Scheduler::Schedule").items()
+
+    assert name == "PlanTicksTick"
+    # A name would be unique in the account and region: a second stack could not be deployed.
+    assert "Name" not in schedule
+    # On the clock, so that Scheduler's precision of a minute cannot carry a tick into another slot.
+    assert schedule["ScheduleExpression"] == "cron(0/5 * * * ? *)"
+    assert "<aws.scheduler.scheduled-time>" in schedule["Target"]["Input"]
+    # A new id each attempt: a key made of it would make a retry look like news.
+    assert "execution-id" not in schedule["Target"]["Input"]
+
+
+def test_functions_are_polled_as_their_queues_need(deployed: Document) -> None:
+    mappings = of_type(deployed, "AWS::Lambda::EventSourceMapping")
+    snapshots = mappings["TakeSnapshotSnapshotRequest"]
+    evaluations = mappings["ReconcileAlertsEvaluation"]
+
+    assert len(mappings) == 2
+    # One fault gives several events about a second apart: one batch, one snapshot.
+    assert snapshots["MaximumBatchingWindowInSeconds"] == 20
+    # Lambda takes more than 10 of a standard queue only with a window, and never of a FIFO queue.
+    assert snapshots["BatchSize"] == 100
+    assert evaluations["BatchSize"] == 10
+    assert "MaximumBatchingWindowInSeconds" not in evaluations
+    for mapping in mappings.values():
+        assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+def test_there_is_no_alias_so_no_build_id_is_needed(deployed: Document) -> None:
+    assert of_type(deployed, "AWS::Lambda::Alias") == {}
+    assert of_type(deployed, "AWS::Lambda::Version") == {}
+
+
+def test_layers_follow_the_architecture_of_the_functions(
+    deployed: Document, written: Document
+) -> None:
+    layers = of_type(deployed, "AWS::Lambda::LayerVersion")
+
+    assert len(layers) == 3
+    for properties in (*layers.values(), *of_type(deployed, "AWS::Lambda::Function").values()):
+        key = (
+            "CompatibleArchitectures"
+            if "CompatibleArchitectures" in properties
+            else "Architectures"
+        )
+        assert properties[key] == [{"Ref": "Arch"}]
+    for resource in written["Resources"].values():
+        if resource["Type"] == "AWS::Serverless::LayerVersion":
+            # Without it `sam build` takes the default architecture, whatever Arch says.
+            assert resource["Metadata"]["BuildArchitecture"] == {"Ref": "Arch"}
+
+
+def test_one_parameter_feeds_both_log_levels(deployed: Document) -> None:
+    for function in of_type(deployed, "AWS::Lambda::Function").values():
+        assert function["LoggingConfig"]["ApplicationLogLevel"] == {"Ref": "LogLevel"}
+        assert function["Environment"]["Variables"]["POWERTOOLS_LOG_LEVEL"] == {"Ref": "LogLevel"}
+
+
+COMMON = {"POWERTOOLS_LOG_LEVEL", "POLICY_PATH", "LOCAL_ENDPOINT", "LOCAL_NOW", "AWS_ENDPOINT_URL"}
+
+
+@pytest.mark.parametrize(
+    ("function", "names"),
+    [
+        ("PlanTicks", {"STATE_TABLE", "SNAPSHOT_REQUESTS_URL"}),
+        # It must be deployable in a cluster's own account: no table, no queue of ours, no Slack.
+        ("TakeSnapshot", {"BUCKET", "BUS"}),
+        ("EvaluateSnapshot", {"BUCKET", "BUS", "EVALUATIONS_URL"}),
+        ("ReconcileAlerts", {"BUCKET", "STATE_TABLE", "SLACK_SECRET"}),
+    ],
+)
+def test_a_function_is_told_only_what_it_uses(
+    function: str, names: set[str], deployed: Document
+) -> None:
+    assert set(deployed[function]["Properties"]["Environment"]["Variables"]) == COMMON | names
+
+
+def test_local_settings_are_empty_unless_somebody_sets_them(written: Document) -> None:
+    parameters = written["Parameters"]
+
+    # botocore reads an empty AWS_ENDPOINT_URL as unset, and Settings an empty LOCAL_ENDPOINT.
+    assert parameters["LocalEndpoint"]["Default"] == ""
+    assert parameters["LocalNow"]["Default"] == ""
+
+
+def test_stores_are_private_encrypted_and_outlive_the_stack(deployed: Document) -> None:
+    bucket = deployed["Bucket"]["Properties"]
+
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    assert "BucketEncryption" in bucket
+    (tls,) = deployed["BucketPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    assert (tls["Effect"], tls["Condition"]) == (
+        "Deny",
+        {"Bool": {"aws:SecureTransport": "false"}},
+    )
+    for name in ("StateTable", "LedgerTable"):
+        table = deployed[name]["Properties"]
+        assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+        assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+        assert [key["AttributeName"] for key in table["KeySchema"]] == ["pk", "sk"]
+    for name in ("Bucket", "StateTable", "LedgerTable"):
+        assert deployed[name]["DeletionPolicy"] == "Retain"
+        assert deployed[name]["UpdateReplacePolicy"] == "Retain"
+
+
+def test_what_can_be_replaced_by_the_next_tick_expires_and_the_rest_stays(
+    deployed: Document,
+) -> None:
+    rules = deployed["Bucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+
+    # Ticks are kept 30 days; the memory and the pointer to the last snapshot have no end.
+    assert {r["Prefix"]: r["ExpirationInDays"] for r in rules if "ExpirationInDays" in r} == {
+        "snapshots/": 30,
+        "evaluations/": 30,
+    }

@@ -1,0 +1,98 @@
+"""Overrides: whom they hold for, and what they must not say."""
+
+from pathlib import Path
+
+import pytest
+
+from steward.cluster.policy import Override, Scope, Severity
+from tests.unit.policy.documents import edited, faults, resolved
+
+
+@pytest.mark.parametrize(
+    ("override", "key", "said"),
+    [
+        ("{teams: [resarch], idle: {window: 2h}}", "teams[0]", "did you mean research?"),
+        (
+            "{priority_classes: [experimentation-priority], idle: {window: 2h}}",
+            "priority_classes[0]",
+            "did you mean experimentation?",
+        ),
+        (
+            "{namespaces: [hyperpod-ns-reserach], idle: {window: 2h}}",
+            "namespaces[0]",
+            "did you mean hyperpod-ns-research?",
+        ),
+        ("{owner_kinds: [pytorchjob], idle: {window: 2h}}", "owner_kinds[0]", "PyTorchJob"),
+        ("{teams: research, idle: {window: 2h}}", "teams", "is not a list of names"),
+        ("{teams: [any, research], idle: {window: 2h}}", "teams", "leave the key out"),
+        ("{teams: [res*], idle: {window: 2h}}", "teams[0]", "is not a name"),
+        ("{teams: [research], idle: {}}", "idle", "changes nothing"),
+        ("{teams: [research]}", "idle", "is missing"),
+        ("{team: [research], idle: {window: 2h}}", "team", "did you mean teams?"),
+        # the same ranges as the thresholds have
+        ("{idle: {window: 25h}}", "idle.window", "5m to 24h"),
+        ("{idle: {coverage_min: 49%}}", "idle.coverage_min", "50% to 100%"),
+        ("{idle: {activity_max: 11%}}", "idle.activity_max", "0% to 10%"),
+        ("{idle: {held_memory: 2TiB}}", "idle.held_memory", "1MiB to 1024GiB"),
+        ("{idle: {page_after: 8d}}", "idle.page_after", "0m to 168h"),
+        ("{idle: {page_accelerators: -1}}", "idle.page_accelerators", "at most 10000"),
+        # 10 minutes are shorter than the grace of 15 that the thresholds have
+        ("{idle: {window: 10m}}", "idle.window", "startup_grace of 15m is longer"),
+    ],
+)
+def test_a_bad_override_is_refused(override: str, key: str, said: str, path: Path) -> None:
+    text = edited("    overrides: []", f"    overrides:\n      - {override}")
+    fault = next(line for line in faults(path, text) if f".overrides[0].{key}: " in line)
+    assert said in fault
+    assert fault.startswith(f"{path}:{text.count('\n')}: ")  # it is the file's last line
+
+
+def test_a_namespace_outside_governance_may_have_an_override(path: Path) -> None:
+    text = "    overrides: [{namespaces: [default], idle: {severity: info}}]"
+    cluster = resolved(path, edited("    overrides: []", text))
+    ungoverned = cluster.limits(Scope(namespace="default"))
+    assert ungoverned.idle.severity is Severity.INFO
+
+
+def test_an_override_holds_for_jobs_that_name_the_class_as_kubernetes_does(path: Path) -> None:
+    # task governance makes the WorkloadPriorityClass <class>-priority
+    text = "    overrides: [{priority_classes: [experimentation], idle: {window: 2h}}]"
+    cluster = resolved(path, edited("    overrides: []", text))
+    hours = {
+        name: cluster.limits(Scope(priority_class=name)).idle.window_minutes
+        for name in ("experimentation", "experimentation-priority", "production-training-priority")
+    }
+    assert hours == {
+        "experimentation": 120,
+        "experimentation-priority": 120,
+        "production-training-priority": 60,
+    }
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "",
+        "teams: any,",
+        "teams: '*',",
+        "teams: [],",
+        "teams: ['*'],",
+        "teams: [any],",
+        "teams: null,",
+    ],
+)
+def test_any_has_one_form_however_it_is_written(form: str, path: Path) -> None:
+    text = f"    overrides: [{{{form} idle: {{window: 2h}}}}]"
+    (override,) = resolved(path, edited("    overrides: []", text)).overrides
+    assert override == Override(idle={"window_minutes": 120})
+
+
+def test_the_order_in_a_scope_means_nothing(path: Path) -> None:
+    one, other = (
+        resolved(
+            path,
+            edited("    overrides: []", f"    overrides: [{{teams: {t}, idle: {{window: 2h}}}}]"),
+        )
+        for t in ("[research, platform-mlops]", "[platform-mlops, research, research]")
+    )
+    assert one.overrides == other.overrides

@@ -1,0 +1,94 @@
+"""A batch of wishes: one snapshot a cluster, nothing malformed swallowed."""
+
+import json
+from datetime import timedelta
+
+from steward.errors import RetryableError
+from steward.events import QueueRecord
+from steward.usecases.serve_requests import serve_requests
+from steward.usecases.take_snapshot import Outcome
+from tests.builders import NOON, a_cluster
+
+CLUSTERS = (a_cluster(), a_cluster(name="ml-eu", region="eu-west-1"))
+
+
+def record(name, body):
+    return QueueRecord(message_id=name, body=body if isinstance(body, str) else json.dumps(body))
+
+
+def wish(cluster, seconds_ago=0):
+    when = NOON - timedelta(seconds=seconds_ago)
+    return {"cluster": cluster, "requested_at": when.isoformat(), "reason": "tick"}
+
+
+def serve(*records, broken=()):
+    taken = []
+
+    def take(cluster, asked):
+        if cluster.name in broken:
+            raise RetryableError("the bucket did not answer")
+        taken.append((cluster.name, asked))
+        return Outcome(cluster=cluster.name, key="k", reason="taken")
+
+    return serve_requests(records, CLUSTERS, NOON, take), taken
+
+
+def test_many_wishes_for_a_cluster_are_one_snapshot_answering_the_newest():
+    served, taken = serve(
+        record("1", wish("ml-shared-01", 50)),
+        record("2", wish("ml-shared-01", 10)),
+        record("3", wish("ml-eu", 5)),
+    )
+    assert taken == [
+        ("ml-shared-01", NOON - timedelta(seconds=10)),
+        ("ml-eu", NOON - timedelta(seconds=5)),
+    ]
+    assert (served.failed_messages, served.dropped) == ((), 0)
+
+
+def test_a_health_event_asks_for_its_cluster():
+    event = {
+        "version": "0",
+        "id": "e1",
+        "detail-type": "SageMaker HyperPod Cluster Node Health Event",
+        "source": "aws.sagemaker",
+        "account": "111122223333",
+        "time": "2026-11-05T11:59:58Z",
+        "region": "us-east-1",
+        "resources": [],
+        "detail": {"ClusterName": "ml-shared-01", "InstanceId": "i-0a", "HealthSummary": {}},
+    }
+    _, taken = serve(record("1", event))
+    assert [name for name, _ in taken] == ["ml-shared-01"]
+
+
+def test_a_cluster_event_names_its_cluster_in_the_nested_details():
+    event = {
+        "detail-type": "SageMaker HyperPod Cluster Event",
+        "source": "aws.sagemaker",
+        "account": "111122223333",
+        "time": "2026-11-05T11:59:58Z",
+        "region": "eu-west-1",
+        "detail": {"EventDetails": {"ClusterName": "ml-eu", "EventDetails": {}}},
+    }
+    _, taken = serve(record("1", event))
+    assert [name for name, _ in taken] == ["ml-eu"]
+
+
+def test_a_malformed_message_fails_alone():
+    served, taken = serve(record("1", "{"), record("2", wish("ml-eu")))
+    assert served.failed_messages == ("1",)
+    assert [name for name, _ in taken] == ["ml-eu"]
+
+
+def test_a_cluster_that_could_not_be_stored_fails_its_own_messages():
+    served, taken = serve(
+        record("1", wish("ml-eu")), record("2", wish("ml-shared-01")), broken={"ml-eu"}
+    )
+    assert served.failed_messages == ("1",)
+    assert [name for name, _ in taken] == ["ml-shared-01"]
+
+
+def test_an_old_wish_and_one_for_a_stranger_are_dropped_and_counted():
+    served, taken = serve(record("1", wish("ml-eu", 16 * 60)), record("2", wish("nobody")))
+    assert (taken, served.dropped, served.failed_messages) == ([], 2, ())
