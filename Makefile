@@ -9,7 +9,7 @@ ARCH ?= arm64
 LOCAL_ARCH := x86_64
 STAGE ?= default
 DEPLOY_FLAGS ?= --guided
-TEST_FLAGS ?= -m "not sam"
+MARKS ?= not sam
 
 UV := .tools/uv/bin/uv
 SAM := .tools/bin/sam
@@ -40,8 +40,8 @@ help: ## list the commands
 demo: $(VENV_READY) ## play an incident through the real functions and show its cards
 	$(PYTHON) -m local.demo
 
-test: $(VENV_READY) ## run the tests (TEST_FLAGS="-k idle" for some; those that need a build run in CI)
-	$(PYTHON) -m pytest $(TEST_FLAGS)
+test: $(VENV_READY) ## run the tests that need no build: make test [TEST_FLAGS="-k idle"]
+	$(PYTHON) -m pytest -m "$(MARKS)" $(TEST_FLAGS)
 
 replay: $(VENV_READY) ## replay a recording: make replay RECORDING=<folder>
 	$(if $(RECORDING),,echo "make replay RECORDING=<folder>" >&2; exit 2)
@@ -117,7 +117,7 @@ $(POLICY): always $(VENV_READY)
 	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 # One build folder serves both processors: the stamp says for which one it was filled last.
-.aws-sam/ready-%: template.yaml layers/deps/Makefile layers/deps/requirements.txt layers/policy/Makefile \
+.aws-sam/ready-%: template.yaml layers/deps/requirements.txt $(wildcard layers/*/Makefile) \
 		$(POLICY) $(STEWARD) $(SAM_READY)
 	rm -f .aws-sam/ready-*
 	python="$$(scripts/find-python)" && \

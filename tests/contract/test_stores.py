@@ -11,10 +11,10 @@ from local.twins import InMemoryObjects, InMemoryPolicy
 from steward import codec
 from steward.cluster.memory import Memory
 from steward.cluster.policy import Policy
+from steward.cluster.snapshot import LastSnapshot
 from steward.errors import ConflictError, PermanentError
 from steward.ports import (
     EvaluationStore,
-    LastSnapshot,
     MemoryStore,
     SnapshotStore,
 )

@@ -3,16 +3,18 @@
 Imports stand inside the properties on purpose: a function pays only for what it uses.
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from steward import ports
 from steward.cluster.policy import Policy
 from steward.settings import Settings
 
 if TYPE_CHECKING:
     import boto3
 
+    from steward import ports
     from steward.stores.bucket import Objects
     from steward.stores.state import Rows
 
@@ -30,7 +32,7 @@ class App:
         self.settings = settings
 
     @cached_property
-    def session(self) -> "boto3.Session":
+    def session(self) -> boto3.Session:
         """The one session that every client comes from."""
         import boto3  # noqa: PLC0415 - only functions that call AWS pay for it
 
@@ -52,14 +54,14 @@ class App:
         return PolicyFile(self.settings.policy_path).load()
 
     @cached_property
-    def objects(self) -> "Objects":
+    def objects(self) -> Objects:
         """The bucket."""
         from steward.stores.s3 import S3Objects  # noqa: PLC0415 - as above
 
         return S3Objects(self.session, self.settings.bucket)
 
     @cached_property
-    def rows(self) -> "Rows":
+    def rows(self) -> Rows:
         """The state table."""
         from steward.stores.dynamo import DynamoRows  # noqa: PLC0415 - as above
 

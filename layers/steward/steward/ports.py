@@ -1,17 +1,28 @@
 """What the use cases need from the world, named by role; adapters and in-memory twins implement it."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol
+from __future__ import annotations
 
-from steward.alerts.model import Attempt, Card, Posted, ReconcilerState
-from steward.cluster.accelerators import ActivityWindow, Owner
-from steward.cluster.findings import Evaluation
-from steward.cluster.kueue import ClusterQueue, LocalQueue, Workload
-from steward.cluster.memory import Memory
-from steward.cluster.policy import ClusterPolicy
-from steward.cluster.snapshot import ControlPlane, InvalidSamples, Node, Part, Snapshot
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+
+    from steward.alerts.model import Attempt, Card, Posted, ReconcilerState
+    from steward.cluster.accelerators import ActivityWindow, Owner
+    from steward.cluster.findings import Evaluation
+    from steward.cluster.kueue import ClusterQueue, LocalQueue, Workload
+    from steward.cluster.memory import Memory
+    from steward.cluster.policy import ClusterPolicy
+    from steward.cluster.snapshot import (
+        ControlPlane,
+        InvalidSamples,
+        LastSnapshot,
+        Node,
+        Part,
+        Snapshot,
+    )
 
 
 class Clock(Protocol):
@@ -210,15 +221,6 @@ class Sources(Protocol):
 
 
 # --- stores --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastSnapshot:
-    """The pointer that `take_snapshot` keeps for each cluster: when its last snapshot was taken."""
-
-    key: str
-    started: datetime
-    finished: datetime
 
 
 class SnapshotStore(Protocol):

@@ -140,6 +140,15 @@ class InvalidSamples:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LastSnapshot:
+    """The pointer that `take_snapshot` keeps for each cluster: when its last snapshot was taken."""
+
+    key: str
+    started: datetime
+    finished: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One cluster at one moment, each part with what became of it.
 

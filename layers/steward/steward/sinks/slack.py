@@ -16,7 +16,6 @@ from urllib.error import URLError
 from steward.alerts.errors import NotAcceptedError, UnknownOutcomeError
 from steward.alerts.model import Attempt, Posted
 from steward.cluster.figures import stamp
-from steward.ports import Clock
 from steward.settings import Settings
 from steward.sinks.slack_answers import refusal
 from steward.sinks.slack_token import BotToken
@@ -24,6 +23,8 @@ from steward.sinks.slack_token import BotToken
 if TYPE_CHECKING:
     from boto3 import Session
     from slack_sdk import WebClient
+
+    from steward.ports import Clock
 
 EVENT_TYPE = "gpu_steward_card"
 """Metadata event type of every message; its payload is the attempt."""

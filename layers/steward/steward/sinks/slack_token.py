@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from steward.alerts.errors import CredentialsError
 from steward.aws_errors import CLIENT_LIMITS, aws_call
 from steward.errors import StewardError
-from steward.ports import Clock
 
 if TYPE_CHECKING:
     from boto3 import Session
+
+    from steward.ports import Clock
 
 TOKEN_AGE = timedelta(minutes=5)
 """How long a token is kept: a rotated one is picked up by the next tick but one."""

@@ -1,13 +1,17 @@
 """What became of the calls of one read: each is a part."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steward.cluster.snapshot import Part, PartStatus
 from steward.errors import DeniedError, RetryableError, StewardError
-from steward.ports import Clock
 from steward.sources.control_plane_fields import need
+
+if TYPE_CHECKING:
+    from steward.ports import Clock
 
 
 class Reads:

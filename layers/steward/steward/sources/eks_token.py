@@ -1,15 +1,18 @@
 """The bearer token that EKS accepts: a presigned GetCallerIdentity that names the cluster."""
 
+from __future__ import annotations
+
 import base64
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from steward.aws_errors import aws_call
-from steward.ports import Clock
 
 if TYPE_CHECKING:
     import boto3
+
+    from steward.ports import Clock
 
 PREFIX = "k8s-aws-v1."
 CLUSTER_HEADER = "x-k8s-aws-id"
@@ -34,7 +37,7 @@ class EksToken:
         The EKS name, which the signature covers: a token opens no other cluster.
     """
 
-    def __init__(self, session: "boto3.Session", region: str, cluster: str, clock: Clock) -> None:
+    def __init__(self, session: boto3.Session, region: str, cluster: str, clock: Clock) -> None:
         self._session = session
         self._region = region
         self._cluster = cluster

@@ -1,11 +1,12 @@
 """Makes the readers of a cluster from its policy; each client is built when it is first used."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from steward.clock import SystemClock
 from steward.cluster.policy import ClusterPolicy
-from steward.ports import Clock, ClusterReader, KubernetesReader, MetricsReader
 from steward.settings import Settings
 from steward.sources.assumed_role import session_for
 from steward.sources.control_plane import ControlPlaneReader, EksEndpoint
@@ -15,6 +16,8 @@ from steward.sources.prometheus import PrometheusMetrics
 
 if TYPE_CHECKING:
     import boto3
+
+    from steward.ports import Clock, ClusterReader, KubernetesReader, MetricsReader
 
 
 class ClusterSources:
@@ -30,7 +33,7 @@ class ClusterSources:
         With `local_endpoint`, Kubernetes and metrics are read through the rig, unsigned.
     """
 
-    def __init__(self, session: "boto3.Session", clock: Clock, settings: Settings) -> None:
+    def __init__(self, session: boto3.Session, clock: Clock, settings: Settings) -> None:
         self._session = session
         self._clock = clock
         self._settings = settings
@@ -48,7 +51,7 @@ class ClusterSources:
         """Return the metrics reader."""
         return self._of(cluster).metrics
 
-    def _of(self, cluster: ClusterPolicy) -> "_Readers":
+    def _of(self, cluster: ClusterPolicy) -> _Readers:
         """Keep a cluster's readers: a warm function reuses connections and tokens."""
         if cluster.name not in self._readers:
             self._readers[cluster.name] = _Readers(
@@ -59,7 +62,7 @@ class ClusterSources:
 
 class _Readers:
     def __init__(
-        self, cluster: ClusterPolicy, session: "boto3.Session", clock: Clock, settings: Settings
+        self, cluster: ClusterPolicy, session: boto3.Session, clock: Clock, settings: Settings
     ) -> None:
         self._cluster = cluster
         self._base = session
@@ -67,7 +70,7 @@ class _Readers:
         self._local = settings.local_endpoint
 
     @cached_property
-    def _session(self) -> "boto3.Session":
+    def _session(self) -> boto3.Session:
         return session_for(self._cluster, self._base)
 
     @cached_property

@@ -1,5 +1,7 @@
 """GET requests to one Kubernetes API server within one deadline: TLS, token, paging, refusals."""
 
+from __future__ import annotations
+
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
@@ -11,10 +13,10 @@ import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, SSLError
 
 from steward.errors import ConfigError, PermanentError, RetryableError
-from steward.ports import Clock
 from steward.sources.kubernetes_status import read_answer
 
 if TYPE_CHECKING:
+    from steward.ports import Clock
     from steward.sources.control_plane import EksEndpoint
 
 PAGE = 500
@@ -53,7 +55,7 @@ class KubernetesSession:
 
     def __init__(
         self,
-        endpoint: "EksEndpoint",
+        endpoint: EksEndpoint,
         token: str,
         clock: Clock,
         until: datetime,
@@ -226,7 +228,7 @@ class KubernetesSession:
         self._clock.sleep(seconds)
 
 
-def _authority(endpoint: "EksEndpoint") -> str:
+def _authority(endpoint: EksEndpoint) -> str:
     try:
         return base64.b64decode(endpoint.ca_data, validate=True).decode("ascii")
     except (binascii.Error, UnicodeDecodeError) as error:

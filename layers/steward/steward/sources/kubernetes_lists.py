@@ -1,16 +1,20 @@
 """Lists of one read, each page reduced at once; what became of each list is its part."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steward.cluster.snapshot import Part, PartStatus
 from steward.errors import DeniedError, NotInstalledError, StewardError
-from steward.ports import Clock
 from steward.sources.kubernetes_fields import MalformedError, mapping, optional_text
 from steward.sources.kubernetes_http import KubernetesSession
 from steward.sources.kubernetes_status import ExpiredError
+
+if TYPE_CHECKING:
+    from steward.ports import Clock
 
 CORE = "/api/v1"
 _NAMED = 3

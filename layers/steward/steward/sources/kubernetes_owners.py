@@ -1,11 +1,16 @@
 """From a pod to who would have to act: chains of controllers, followed to the top; pure."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from steward.cluster.accelerators import Owner
-from steward.ports import GpuPod
 from steward.sources.kubernetes_objects import BoundPod, Reference
+
+if TYPE_CHECKING:
+    from steward.ports import GpuPod
 
 DEPTH = 5
 """Longest chain that is followed; RayJob, RayCluster and Pod make two."""

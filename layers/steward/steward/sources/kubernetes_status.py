@@ -1,8 +1,9 @@
 """What an API server's answer means: a document, or the error that its Status object explains."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from steward.errors import (
     DeniedError,
@@ -51,8 +52,8 @@ def read_answer(path: str, status: int, body: bytes) -> dict[str, Any]:
 
 def _parse(body: bytes) -> object:
     try:
-        document: object = json.loads(body)
-    except ValueError:
+        document: object = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return document
 

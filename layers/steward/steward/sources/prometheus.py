@@ -1,15 +1,20 @@
 """Accelerator metrics from Prometheus: Amazon Managed Prometheus, or one's own."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from steward.ports import DeviceName, DeviceReading, MetricsReading, Samples
 from steward.sources import promql
 from steward.sources.dcgm import ACTIVITY, NEWEST, TIMESTAMP, Column, Labels, columns
 from steward.sources.dcgm_samples import Raw, samples_of, seen_devices
 from steward.sources.dcgm_windows import Answers, Span
 from steward.sources.prometheus_api import CredentialsSource, QueryApi
+
+if TYPE_CHECKING:
+    from steward.ports import DeviceName, DeviceReading, MetricsReading, Samples
 
 _ACTIVITY_METRICS = tuple(family.metric for family in ACTIVITY)
 

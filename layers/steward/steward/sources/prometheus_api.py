@@ -3,7 +3,6 @@
 There is no retry here: what failed is read again at the next tick.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -12,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 import urllib3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -28,7 +28,7 @@ type CredentialsSource = Callable[[], Credentials | None]
 _FORM = "application/x-www-form-urlencoded"
 _DENIED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 _PASSING = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT}
-_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+_MALFORMED = (msgspec.DecodeError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class QueryApi:
@@ -101,7 +101,7 @@ class QueryApi:
         form = {"query": text, "time": f"{to_ms(end) / 1000:.3f}"}
         body = self._post(urlencode(form), deadline)
         try:
-            answer = json.loads(body)
+            answer = msgspec.json.decode(body)
             status, data = answer["status"], answer["data"]
             result = data["result"]
             fits = status == "success" and data["resultType"] == kind and isinstance(result, list)

@@ -15,9 +15,8 @@ from steward.cluster.findings import Evaluation
 from steward.cluster.memory import SCHEMA as MEMORY_SCHEMA
 from steward.cluster.memory import Memory
 from steward.cluster.snapshot import SCHEMA as SNAPSHOT_SCHEMA
-from steward.cluster.snapshot import Snapshot
+from steward.cluster.snapshot import LastSnapshot, Snapshot
 from steward.errors import PermanentError
-from steward.ports import LastSnapshot
 from steward.stores.stored import decode, encode
 
 POINTER_SCHEMA = 1

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from steward.aws_errors import CLIENT_LIMITS, aws_call
 from steward.errors import PermanentError, RetryableError
-from steward.ports import Clock
 from steward.stores.state import Row, RowKey
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
         UniversalAttributeValueTypeDef,
         WriteRequestUnionTypeDef,
     )
+
+    from steward.ports import Clock
 
 BATCH = 25
 """Most writes that one BatchWriteItem takes."""

@@ -4,17 +4,22 @@ Starts from allocations (pods that request accelerators), never from series: an 
 accelerator without a series is there, and says so.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from steward.cluster.accelerators import Accelerator, ActivityWindow, Holder, Owner
 from steward.cluster.kueue import Workload
 from steward.cluster.memory import Device, Memory
 from steward.cluster.policy import ClusterPolicy
 from steward.cluster.snapshot import ControlPlane, Node
-from steward.ports import DeviceReading, GpuPod, KubernetesReading, MetricsReading
+
+if TYPE_CHECKING:
+    from steward.ports import DeviceReading, GpuPod, KubernetesReading, MetricsReading
 
 _SEVENTHS = 7
 """A MIG slice `<n>g` is n of a GPU's seven compute slices (NVIDIA MIG user guide)."""

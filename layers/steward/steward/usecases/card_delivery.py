@@ -4,9 +4,12 @@ Record the intent, deliver, record the outcome; an intent without an outcome loo
 history up before anything is posted again.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from steward.alerts.cards import by_urgency
 from steward.alerts.errors import (
@@ -22,9 +25,11 @@ from steward.alerts.model import Attempt, Card, Posted
 from steward.cluster.figures import stamp
 from steward.cluster.policy import ClusterPolicy
 from steward.errors import PermanentError
-from steward.ports import AlertStore, Clock, Messenger
 from steward.slack.cards import render, render_text
 from steward.telemetry import logger
+
+if TYPE_CHECKING:
+    from steward.ports import AlertStore, Clock, Messenger
 
 UNANSWERED = 2
 """Calls without an answer after which a run stops: each costs the messenger's whole timeout, and

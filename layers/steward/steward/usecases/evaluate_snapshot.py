@@ -1,7 +1,10 @@
 """Evaluate a snapshot: a fold of (snapshot, memory, policy) into (evaluation, memory)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from steward.cluster.accelerators import UnknownReason
 from steward.cluster.findings import Cleared, DetectorStatus, Evaluation, Finding, Unknown
@@ -11,8 +14,10 @@ from steward.cluster.snapshot import Snapshot
 from steward.detect import DETECTORS, Detector
 from steward.errors import ConflictError
 from steward.events import SNAPSHOT_EVALUATED
-from steward.ports import Bus, EvaluationQueue, EvaluationStore, MemoryStore, SnapshotStore
 from steward.telemetry import logger
+
+if TYPE_CHECKING:
+    from steward.ports import Bus, EvaluationQueue, EvaluationStore, MemoryStore, SnapshotStore
 
 _TRIES = 3
 """Folds over a memory that others write too: the FIFO group makes a second rare, a third rarer."""

@@ -1,12 +1,17 @@
 """Decide what is due, and ask for it: the only thing that a schedule starts."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from steward.cluster.policy import ClusterPolicy
 from steward.errors import StewardError
-from steward.ports import Clock, PlanStore, SnapshotRequests
+
+if TYPE_CHECKING:
+    from steward.ports import Clock, PlanStore, SnapshotRequests
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -4,8 +4,10 @@ Order: fold the evaluation, say what every card should show, save both, then del
 record the intent, deliver, record the outcome. Whatever is left undelivered the next run delivers.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steward.alerts.cards import lay_out
 from steward.alerts.lifecycle import advance
@@ -13,9 +15,11 @@ from steward.alerts.model import AlertState, ReconcilerState
 from steward.cluster.figures import stamp
 from steward.cluster.findings import Evaluation
 from steward.cluster.policy import Policy
-from steward.ports import AlertStore, Clock, Messenger
 from steward.telemetry import logger
 from steward.usecases.card_delivery import Delivery
+
+if TYPE_CHECKING:
+    from steward.ports import AlertStore, Clock, Messenger
 
 
 def reconcile(

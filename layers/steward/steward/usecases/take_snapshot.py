@@ -1,29 +1,33 @@
 """Take a snapshot: read every source of one cluster, each on its own, and store what was seen."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from steward.cluster.accelerators import Accelerator
 from steward.cluster.memory import Memory
 from steward.cluster.policy import ClusterPolicy
-from steward.cluster.snapshot import ControlPlane, IdleEnd, Part, PartStatus, Snapshot
+from steward.cluster.snapshot import ControlPlane, IdleEnd, LastSnapshot, Part, PartStatus, Snapshot
 from steward.errors import DeniedError, StewardError
 from steward.events import SNAPSHOT_TAKEN, Request
-from steward.ports import (
-    Bus,
-    Clock,
-    DeviceReading,
-    KubernetesReading,
-    LastSnapshot,
-    MemoryStore,
-    MetricsReader,
-    MetricsReading,
-    SnapshotStore,
-    Sources,
-)
 from steward.usecases.allocation import allocate, pods_without_device
 from steward.usecases.idle_history import LOOK_BACK, find_beginnings, find_ends
+
+if TYPE_CHECKING:
+    from steward.ports import (
+        Bus,
+        Clock,
+        DeviceReading,
+        KubernetesReading,
+        MemoryStore,
+        MetricsReader,
+        MetricsReading,
+        SnapshotStore,
+        Sources,
+    )
 
 SCOPE = "tick"
 """What a snapshot reads; a wider scope may follow."""
