@@ -1,6 +1,7 @@
 """The product as the rig runs it: real sources and Slack over HTTP, stores and queues in memory."""
 
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 

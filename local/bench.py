@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from local.cloud import BUCKET, STATE_TABLE, Cloud, cloud
+from local.cloud import Cloud, cloud
 from local.metrics.source import CHOICE
 from local.replay import ROOT
 from local.rig import CREDENTIALS
@@ -163,14 +163,15 @@ def _seeded(running: Cloud) -> Iterator[Any]:
     """Give a function that puts the bucket's memory and the table back to what they were."""
     s3 = running.session.client("s3", endpoint_url=running.rig.url)
     dynamodb = running.session.client("dynamodb", endpoint_url=running.rig.url)
+    bucket, table = running.variables["BUCKET"], running.variables["STATE_TABLE"]
     key = "memory/ml-shared-01.json"
-    memory = s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+    memory = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
 
     def reset() -> None:
-        s3.put_object(Bucket=BUCKET, Key=key, Body=memory)
-        for item in dynamodb.scan(TableName=STATE_TABLE)["Items"]:
+        s3.put_object(Bucket=bucket, Key=key, Body=memory)
+        for item in dynamodb.scan(TableName=table)["Items"]:
             names = {name: item[name] for name in ("pk", "sk")}
-            dynamodb.delete_item(TableName=STATE_TABLE, Key=names)
+            dynamodb.delete_item(TableName=table, Key=names)
 
     yield reset
     reset()

@@ -35,10 +35,9 @@ FOLDED = (NOW - 3 * TICK, NOW - 2 * TICK)
 
 WAITING = (NOW - TICK, NOW)
 
-BUCKET = "gpu-steward-local"
-BUS = "gpu-steward"
-STATE_TABLE = "gpu-steward-state"
-SECRET = "gpu-steward/slack"  # noqa: S105 - a name
+
+LOCAL_NAME = "gpu-steward-local"
+"""Name of bucket, bus, table and secret at a port that was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,24 +79,26 @@ def cloud(folder: Path, host: str, port: int = 0) -> Iterator[Cloud]:
             aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
             region_name=CREDENTIALS["AWS_REGION"],
         )
-        variables = _create(session, rig.url)
+        # One process may run several: each has names of its own, the one at a known port known ones.
+        name = LOCAL_NAME if port else f"gpu-steward-{rig.url.rpartition(':')[2]}"
+        variables = _create(session, rig.url, name)
         with environment(rig.url):
             app = LocalApp(Settings(region="us-east-1", local_endpoint=rig.url), policy, clock)
             _fill(app, clock, recording.cluster)
         s3 = session.client("s3", endpoint_url=rig.url)
         for key, data in app.objects.objects.items():
-            s3.put_object(Bucket=BUCKET, Key=key, Body=data)
+            s3.put_object(Bucket=variables["BUCKET"], Key=key, Body=data)
         variables |= {"LOCAL_ENDPOINT": rig.url, "AWS_ENDPOINT_URL": rig.url}
         variables["LOCAL_NOW"] = NOW.isoformat()
         yield Cloud(rig=rig, variables=variables, session=session)
 
 
-def _create(session: boto3.Session, url: str) -> dict[str, str]:
-    session.client("s3", endpoint_url=url).create_bucket(Bucket=BUCKET)
-    session.client("events", endpoint_url=url).create_event_bus(Name=BUS)
+def _create(session: boto3.Session, url: str, name: str) -> dict[str, str]:
+    session.client("s3", endpoint_url=url).create_bucket(Bucket=name)
+    session.client("events", endpoint_url=url).create_event_bus(Name=name)
     text: ScalarAttributeTypeType = "S"
     session.client("dynamodb", endpoint_url=url).create_table(
-        TableName=STATE_TABLE,
+        TableName=name,
         KeySchema=[
             {"AttributeName": "pk", "KeyType": "HASH"},
             {"AttributeName": "sk", "KeyType": "RANGE"},
@@ -109,18 +110,17 @@ def _create(session: boto3.Session, url: str) -> dict[str, str]:
         BillingMode="PAY_PER_REQUEST",
     )
     sqs = session.client("sqs", endpoint_url=url)
-    requests = sqs.create_queue(QueueName="snapshot-requests")["QueueUrl"]
-    made = sqs.create_queue(QueueName="evaluations.fifo", Attributes={"FifoQueue": "true"})
-    evaluations = made["QueueUrl"]
+    requests = sqs.create_queue(QueueName=f"{name}-requests")["QueueUrl"]
+    made = sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true"})
     secrets = session.client("secretsmanager", endpoint_url=url)
-    secrets.create_secret(Name=SECRET, SecretString='{"bot_token": "xoxb-local-rig"}')
+    secrets.create_secret(Name=name, SecretString='{"bot_token": "xoxb-local-rig"}')
     return {
-        "BUCKET": BUCKET,
-        "BUS": BUS,
-        "STATE_TABLE": STATE_TABLE,
+        "BUCKET": name,
+        "BUS": name,
+        "STATE_TABLE": name,
         "SNAPSHOT_REQUESTS_URL": requests,
-        "EVALUATIONS_URL": evaluations,
-        "SLACK_SECRET": SECRET,
+        "EVALUATIONS_URL": made["QueueUrl"],
+        "SLACK_SECRET": name,
     }
 
 

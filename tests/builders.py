@@ -1,6 +1,6 @@
 """Builders with defaults: a test names only what its case is about."""
 
-from dataclasses import replace
+from copy import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

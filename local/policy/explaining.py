@@ -1,7 +1,7 @@
 """Which values of a policy hold for a team, and which line of the file each came from."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from copy import replace
 
 from local.policy.faults import KeyPath, key_path, suggest
 from local.policy.reading import Source

@@ -1,6 +1,6 @@
 """A save of the reconciler's state that is cut off at any write, and then repeated."""
 
-import dataclasses
+import copy
 
 import pytest
 from boto3 import Session
@@ -61,7 +61,7 @@ def test_a_save_cut_off_anywhere_keeps_the_old_time_and_is_completed_by_a_repeat
     kept = [an_alert(f"Job/a/{n}") for n in range(20)]
     gone = [an_alert(f"Job/gone/{n}") for n in range(5)]
     old = a_state([*kept, *gone], at=NOON)
-    grown = [dataclasses.replace(alert, last_seen=LATER) for alert in kept]
+    grown = [copy.replace(alert, last_seen=LATER) for alert in kept]
     new = a_state(
         [*grown, *(an_alert(f"Job/b/{n}") for n in range(20))],
         [a_card(f"c{n}") for n in range(20)],

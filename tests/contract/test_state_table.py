@@ -1,6 +1,6 @@
 """One suite for the stores of the state table: over moto's DynamoDB, and over a twin."""
 
-import dataclasses
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -61,7 +61,7 @@ def test_a_state_comes_back_as_it_was_saved(rows: Rows) -> None:
     store: AlertStore = Alerts(rows)
     attempt = Attempt(cluster="ml", card="c", revision="r1", id="a1", at=NOON)
     posted = Posted(channel="C1", ts="1793620800.000100")
-    card = dataclasses.replace(a_card("c"), intent=attempt, posted=posted, delivered="r0")
+    card = copy.replace(a_card("c"), intent=attempt, posted=posted, delivered="r0")
     state = a_state([an_alert("Job/a/one"), an_alert("Job/a/two")], [card, a_card("d")])
 
     store.save(EMPTY, state)
@@ -104,7 +104,7 @@ def test_the_second_of_two_saves_of_one_alert_stands(rows: Rows) -> None:
 def test_a_saved_card_replaces_that_card_alone(rows: Rows) -> None:
     store: AlertStore = Alerts(rows)
     store.save(EMPTY, a_state([an_alert("Job/a/one")], [a_card("c"), a_card("d")]))
-    delivered = dataclasses.replace(a_card("c"), delivered="r1", delivered_at=NOON)
+    delivered = copy.replace(a_card("c"), delivered="r1", delivered_at=NOON)
 
     store.save_card("ml", delivered)
 
@@ -117,7 +117,7 @@ def test_only_differences_are_written() -> None:
     before = a_state([an_alert("Job/a/one"), an_alert("Job/a/two")], [a_card("c")])
     store.save(EMPTY, before)
     rows.written.clear()
-    changed = dataclasses.replace(an_alert("Job/a/two"), last_seen=LATER)
+    changed = copy.replace(an_alert("Job/a/two"), last_seen=LATER)
 
     store.save(before, a_state([an_alert("Job/a/one"), changed], [a_card("c")], at=LATER))
 
@@ -193,7 +193,7 @@ def test_a_row_of_exactly_the_item_limit_is_taken(rows: Rows) -> None:
     # Else the limit above would promise more than the table takes.
     key = RowKey("cluster#ml", "alert#x")
     bare = Row(key=key, schema=1, body="", expires_at=1796083200)
-    row = dataclasses.replace(bare, body="é" * ((ROW_LIMIT - bare.size) // 2))  # 2 bytes in UTF-8
+    row = copy.replace(bare, body="é" * ((ROW_LIMIT - bare.size) // 2))  # 2 bytes in UTF-8
     assert row.size in {ROW_LIMIT, ROW_LIMIT - 1}
 
     rows.put(row)
@@ -202,13 +202,13 @@ def test_a_row_of_exactly_the_item_limit_is_taken(rows: Rows) -> None:
 
 
 def test_what_has_ended_expires_thirty_days_later(rows: Rows) -> None:
-    resolved = dataclasses.replace(
+    resolved = copy.replace(
         an_alert("Job/a/resolved"),
         state=AlertState.RESOLVED,
         resolved=NOON,
         resolution=Resolution.RELEASED,
     )
-    shown = dataclasses.replace(a_card("shown"), closed=True, delivered="r1", delivered_at=NOON)
+    shown = copy.replace(a_card("shown"), closed=True, delivered="r1", delivered_at=NOON)
 
     Alerts(rows).save(EMPTY, a_state([an_alert("Job/a/open"), resolved], [shown, a_card("c")]))
 
@@ -221,16 +221,16 @@ def test_what_has_ended_expires_thirty_days_later(rows: Rows) -> None:
     assert set(ends.values()) == {None, 1796212800}
 
 
-SHOWN = dataclasses.replace(a_card("c"), closed=True, delivered="r1", delivered_at=NOON)
+SHOWN = copy.replace(a_card("c"), closed=True, delivered="r1", delivered_at=NOON)
 TRYING = Attempt(cluster="ml", card="c", revision="r1", id="a1", at=NOON)
 
 
 @pytest.mark.parametrize(
     "card",
     [
-        dataclasses.replace(SHOWN, closed=False),
-        dataclasses.replace(SHOWN, desired="r2"),  # Slack does not show the end yet
-        dataclasses.replace(SHOWN, intent=TRYING),  # whether it does is not known
+        copy.replace(SHOWN, closed=False),
+        copy.replace(SHOWN, desired="r2"),  # Slack does not show the end yet
+        copy.replace(SHOWN, intent=TRYING),  # whether it does is not known
     ],
 )
 def test_a_card_with_work_left_does_not_expire(card: Card, rows: Rows) -> None:
@@ -241,9 +241,9 @@ def test_a_card_with_work_left_does_not_expire(card: Card, rows: Rows) -> None:
 
 def test_a_reopened_alert_does_not_expire(rows: Rows) -> None:
     store = Alerts(rows)
-    resolved = dataclasses.replace(an_alert("Job/a/one"), state=AlertState.RESOLVED, resolved=NOON)
+    resolved = copy.replace(an_alert("Job/a/one"), state=AlertState.RESOLVED, resolved=NOON)
     store.save(EMPTY, a_state([resolved]))
-    reopened = dataclasses.replace(resolved, state=AlertState.OPEN)  # remembers that it once ended
+    reopened = copy.replace(resolved, state=AlertState.OPEN)  # remembers that it once ended
 
     store.save(a_state([resolved]), a_state([reopened], at=LATER))
 

@@ -1,6 +1,6 @@
 """One suite for the stores of the bucket, and the policy: over moto's S3, and over twins."""
 
-import dataclasses
+import copy
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -143,7 +143,7 @@ def test_a_first_memory_does_not_overwrite_another_first_memory(objects: Objects
 
 def test_a_memory_deleted_since_it_was_read_is_a_conflict(objects: Objects) -> None:
     # The tag was another object's: whoever deleted it wanted the memory to start anew.
-    other = Memories(objects).save(dataclasses.replace(a_memory("GPU-1"), cluster="other"), None)
+    other = Memories(objects).save(copy.replace(a_memory("GPU-1"), cluster="other"), None)
 
     with pytest.raises(ConflictError):
         Memories(objects).save(a_memory("GPU-1"), other)
@@ -152,7 +152,7 @@ def test_a_memory_deleted_since_it_was_read_is_a_conflict(objects: Objects) -> N
 
 
 def test_an_unknown_memory_schema_is_refused(objects: Objects) -> None:
-    Memories(objects).save(dataclasses.replace(a_memory("GPU-1"), schema=2), None)
+    Memories(objects).save(copy.replace(a_memory("GPU-1"), schema=2), None)
 
     with pytest.raises(PermanentError, match=r"memory/ml\.json: has schema 2, .* schema 1"):
         Memories(objects).load("ml")

@@ -1,7 +1,8 @@
 """Which threshold holds for whom, whatever overrides a policy has."""
 
 import json
-from dataclasses import asdict, replace
+from copy import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from local.cloud import BUCKET, cloud
+from local.cloud import cloud
 from local.invoke import bridge, invoke, raised
 from local.replay import ROOT
 
@@ -62,12 +62,13 @@ def test_a_request_becomes_a_slack_message(running):
             ]
         }
 
+    bucket = running.variables["BUCKET"]
     key = "snapshots/ml-shared-01/2026/11/05/20261105T120500Z.json.gz"
-    s3.delete_object(Bucket=BUCKET, Key=key)  # so that the one below was made by the function
+    s3.delete_object(Bucket=bucket, Key=key)  # so that the one below was made by the function
 
     run("plan_ticks", {"scheduled_time": "2026-11-05T12:05:00Z"}, running)
     run("take_snapshot", batch("SNAPSHOT_REQUESTS_URL"), running)
-    assert s3.head_object(Bucket=BUCKET, Key=key)["ContentLength"] > 1000
+    assert s3.head_object(Bucket=bucket, Key=key)["ContentLength"] > 1000
     taken = json.loads((ROOT / "events/evaluate_snapshot/telemetry.json").read_text())
     assert taken["detail"]["key"] == key
     run("evaluate_snapshot", taken, running)

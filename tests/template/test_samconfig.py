@@ -51,12 +51,12 @@ def test_variables_name_what_the_rig_holds(local: Document) -> None:
 
     # moto's account is 123456789012, and a queue's URL is <endpoint>/<account>/<name>.
     assert variables == {
-        "BUCKET": cloud.BUCKET,
-        "BUS": cloud.BUS,
-        "STATE_TABLE": cloud.STATE_TABLE,
-        "SLACK_SECRET": cloud.SECRET,
-        "SNAPSHOT_REQUESTS_URL": f"{queues}/123456789012/snapshot-requests",
-        "EVALUATIONS_URL": f"{queues}/123456789012/evaluations.fifo",
+        "BUCKET": cloud.LOCAL_NAME,
+        "BUS": cloud.LOCAL_NAME,
+        "STATE_TABLE": cloud.LOCAL_NAME,
+        "SLACK_SECRET": cloud.LOCAL_NAME,
+        "SNAPSHOT_REQUESTS_URL": f"{queues}/123456789012/{cloud.LOCAL_NAME}-requests",
+        "EVALUATIONS_URL": f"{queues}/123456789012/{cloud.LOCAL_NAME}.fifo",
     }
 
 

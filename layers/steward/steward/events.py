@@ -1,6 +1,5 @@
 """What arrives at the functions: EventBridge envelopes and queue messages. Unknown fields pass."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -80,8 +79,7 @@ class QueueEvent(msgspec.Struct, frozen=True, kw_only=True):
     records: list[QueueRecord] = msgspec.field(name="Records")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """A wish for a fresh snapshot, whoever had it; no cluster means every cluster there."""
 
     cluster: str | None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -40,8 +41,7 @@ class Clock(Protocol):
 # --- reading the world ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlPlaneReading:
+class ControlPlaneReading(msgspec.Struct, frozen=True, kw_only=True):
     """What SageMaker and EKS answered, and what they refused."""
 
     control_plane: ControlPlane
@@ -56,8 +56,7 @@ class ClusterReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuPod:
+class GpuPod(msgspec.Struct, frozen=True, kw_only=True):
     """A live pod that holds accelerators: bound to a node, not finished.
 
     Attributes
@@ -84,8 +83,7 @@ class GpuPod:
     labels: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubernetesReading:
+class KubernetesReading(msgspec.Struct, frozen=True, kw_only=True):
     """What the Kubernetes API answered; a refused resource is empty here and named in `parts`.
 
     Attributes
@@ -111,8 +109,7 @@ class KubernetesReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceReading:
+class DeviceReading(msgspec.Struct, frozen=True, kw_only=True):
     """One device of one holder over the windows asked for, as the metrics source measured it.
 
     Attributes
@@ -148,16 +145,14 @@ class DeviceReading:
     power_watts: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricsReading:
+class MetricsReading(msgspec.Struct, frozen=True, kw_only=True):
     """Every device that had an activity sample in the longest window."""
 
     devices: tuple[DeviceReading, ...]
     invalid: tuple[InvalidSamples, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceName:
+class DeviceName(msgspec.Struct, frozen=True, kw_only=True):
     """What selects one device of one holder in the metrics source."""
 
     namespace: str
@@ -166,8 +161,7 @@ class DeviceName:
     mig: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Samples:
+class Samples(msgspec.Struct, frozen=True, kw_only=True):
     """Valid raw activity samples (0-1) of one device, oldest first."""
 
     device: DeviceName

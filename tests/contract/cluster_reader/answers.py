@@ -1,6 +1,6 @@
 """A cluster as SageMaker and EKS tell it, after their service models; its nouns written out by hand."""
 
-from dataclasses import replace
+from copy import replace
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,6 +1,6 @@
 """A cluster in another account: its role is assumed, or refuses."""
 
-from dataclasses import replace
+from copy import replace
 from pathlib import Path
 from typing import Any
 

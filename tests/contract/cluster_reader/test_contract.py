@@ -1,9 +1,11 @@
 """The ClusterReader port: the adapter over HTTP, the adapter under Stubber, and a fake, alike."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from copy import replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+import msgspec
 import pytest
 
 from steward.cluster.snapshot import ControlPlane, Part, PartStatus
@@ -29,7 +31,7 @@ class FakeReader:
     }
 
     def read(self) -> ControlPlaneReading:
-        blank = {f.name: f.default for f in fields(ControlPlane)}
+        blank = {f.name: f.default for f in msgspec.structs.fields(ControlPlane)}
         seen, parts = self.whole, []
         for name, told in self.TELLS.items():
             if name == "sagemaker/DescribeClusterSchedulerConfig" and seen.scheduler is None:
@@ -37,7 +39,7 @@ class FakeReader:
             status = self.refused.get(name, PartStatus.OK)
             parts.append(Part(name=name, status=status, at=NOW))
             if status is not PartStatus.OK:
-                seen = replace(seen, **{key: blank[key] for key in told})  # type: ignore[arg-type]
+                seen = replace(seen, **{key: blank[key] for key in told})
         return ControlPlaneReading(control_plane=seen, parts=tuple(parts))
 
 

@@ -1,6 +1,6 @@
 """Whose quotas are read, and details of the nouns."""
 
-from dataclasses import replace
+from copy import replace
 from typing import Any
 
 import pytest

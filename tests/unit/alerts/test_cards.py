@@ -1,6 +1,6 @@
 """Which card an alert is on, where it goes, and which changes are worth an edit."""
 
-from dataclasses import replace
+from copy import replace
 from datetime import timedelta
 from typing import Any
 
@@ -202,7 +202,7 @@ def test_a_stale_alert_says_since_when_it_could_not_be_judged() -> None:
 def test_a_cards_channel_never_changes_once_something_was_sent(
     change: dict[str, Any], channel: str
 ) -> None:
-    team = a_team(channel=replace(a_team().channel, id="C0ELSEWHERE"))  # type: ignore[type-var]
+    team = a_team(channel=replace(a_team().channel, id="C0ELSEWHERE"))  # type: ignore[arg-type]
     state = replace(fold([SEEN]), cards={CARD: replace(FIRST, **change)})
     evaluation = an_evaluation("12:05", a_finding(severity=Severity.PAGE))
     cluster = a_cluster(teams=(team,))

@@ -1,6 +1,6 @@
 """Timelines of 5 November, each state derived by hand from the rules in minutes."""
 
-from dataclasses import replace
+from copy import replace
 from datetime import timedelta
 from typing import Any
 

@@ -1,6 +1,6 @@
 """The idle detector, by hand: a GPU costs 8 USD an hour here, windows end two minutes before a tick."""
 
-from dataclasses import replace
+from copy import replace
 from datetime import timedelta
 
 from steward.cluster.accelerators import IdleSince, Owner, UnknownReason

@@ -1,6 +1,6 @@
 """The telemetry detector: one finding a cluster and reason, and never for what could not be asked."""
 
-from dataclasses import replace
+from copy import replace
 from datetime import timedelta
 
 from steward.cluster.accelerators import Owner

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import replace
+from copy import replace
 from datetime import timedelta
 from typing import Any
 

@@ -1,6 +1,5 @@
-"""Any noun at all: hypothesis strategies made from the type hints of the frozen dataclasses."""
+"""Any noun at all: hypothesis strategies made from the type hints of the frozen nouns."""
 
-import dataclasses
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -8,6 +7,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 from hypothesis import strategies as st
 
 TIMES = st.datetimes(datetime(2020, 1, 1), datetime(2099, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  # hypothesis wants naive bounds
@@ -44,7 +44,7 @@ def anything(kind: Any) -> st.SearchStrategy[Any]:
     if issubclass(kind, StrEnum):
         return st.sampled_from(kind)
     hints = get_type_hints(kind)
-    fields = [field for field in dataclasses.fields(kind) if field.name != "schema"]
+    fields = [field for field in msgspec.structs.fields(kind) if field.name != "schema"]
     made = {field.name: anything(hints[field.name]) for field in fields}
     if "schema" in hints:
         made["schema"] = st.just(1)

@@ -1,4 +1,4 @@
-import dataclasses
+import copy
 from datetime import UTC, datetime
 from typing import Any
 
@@ -80,7 +80,7 @@ def test_what_names_no_schema_is_refused(data: bytes) -> None:
 @pytest.mark.parametrize("value", [object(), "\ud800"])
 def test_evidence_that_json_cannot_carry_is_refused_at_the_write(value: Any) -> None:
     # An object has no JSON form, and half of a surrogate pair has no UTF-8 form.
-    finding = dataclasses.replace(FINDING, evidence={"value": value})
+    finding = copy.replace(FINDING, evidence={"value": value})
 
     with pytest.raises(PermanentError, match="here: this Finding cannot be written as JSON"):
         encode(Finding, finding, "here")

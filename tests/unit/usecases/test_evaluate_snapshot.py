@@ -1,6 +1,6 @@
 """The fold: each snapshot once, in order, and no detector's fault is another's."""
 
-from dataclasses import replace
+from copy import replace
 
 import pytest
 

@@ -1,6 +1,6 @@
 """From pods and series to accelerators: neither side of the join is ever lost."""
 
-from dataclasses import replace
+from copy import replace
 from datetime import datetime, timedelta
 
 import pytest

@@ -6,7 +6,7 @@ Decides what each Slack message should show, as JSON facts; says nothing of how 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from copy import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

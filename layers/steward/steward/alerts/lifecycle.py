@@ -4,7 +4,7 @@ Decides what is damped, open and resolved. Counts minutes between evaluations, n
 takes nothing that could not be judged for an end or a beginning.
 """
 
-from dataclasses import replace
+from copy import replace
 from datetime import datetime, timedelta
 
 from steward.alerts.model import KEPT, REMEMBERED, Alert, AlertState, ReconcilerState, group_of

@@ -1,9 +1,10 @@
 """An alert is a finding's life; a card is what Slack shows of some alerts."""
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from steward.cluster.findings import Finding, Resolution
 
@@ -24,8 +25,7 @@ class AlertState(StrEnum):
     RESOLVED = "resolved"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alert:
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """A finding's life.
 
     Attributes
@@ -86,8 +86,7 @@ def group_of(finding: Finding) -> str:
     return f"{finding.detector}|{finding.subject}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One try to bring a card's revision to Slack; travels in the message's metadata."""
 
     cluster: str
@@ -97,16 +96,14 @@ class Attempt:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Posted:
+class Posted(msgspec.Struct, frozen=True, kw_only=True):
     """Where a message stands in Slack."""
 
     channel: str
     ts: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(msgspec.Struct, frozen=True, kw_only=True):
     """What one Slack message should show and what it shows.
 
     Attributes
@@ -153,11 +150,10 @@ class Card:
     trouble: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReconcilerState:
+class ReconcilerState(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the reconciler knows of one cluster."""
 
     cluster: str
     at: datetime | None = None
-    alerts: dict[str, Alert] = field(default_factory=dict)
-    cards: dict[str, Card] = field(default_factory=dict)
+    alerts: dict[str, Alert] = msgspec.field(default_factory=dict)
+    cards: dict[str, Card] = msgspec.field(default_factory=dict)

@@ -1,15 +1,15 @@
 """An accelerator as one tick saw it, and the verdict that its detection window allows."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+import msgspec
 
 from steward.cluster.policy import IdleLimits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """The top owner of a pod: who would have to act, in Kubernetes' words."""
 
     kind: str
@@ -22,8 +22,7 @@ class Owner:
         return f"{self.kind}/{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """The pod that an accelerator is allocated to.
 
     Attributes
@@ -47,8 +46,7 @@ class Holder:
     created_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActivityWindow:
+class ActivityWindow(msgspec.Struct, frozen=True, kw_only=True):
     """Statistics of one accelerator's activity over (end - minutes, end].
 
     Attributes
@@ -73,8 +71,7 @@ class ActivityWindow:
         return min(1.0, self.present / self.expected) if self.expected else 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleSince:
+class IdleSince(msgspec.Struct, frozen=True, kw_only=True):
     """Where an idle stretch began, as a look back over raw samples found it.
 
     Attributes
@@ -93,8 +90,7 @@ class IdleSince:
     observed_seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accelerator:
+class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     """One allocated accelerator (GPU, MIG instance or Neuron device).
 
     Attributes
@@ -170,8 +166,7 @@ class UnknownReason(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """A state, and for an unknown one its reason."""
 
     state: State

@@ -1,9 +1,10 @@
 """What a detector says: findings, what it could not judge, and what has ended."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from steward.cluster.accelerators import UnknownReason
 from steward.cluster.policy import Severity
@@ -34,8 +35,7 @@ class DetectorStatus(StrEnum):
     OUT_OF_SCOPE = "out_of_scope"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What a detector says of one subject now.
 
     Attributes
@@ -73,7 +73,7 @@ class Finding:
     gpu_hours: float | None
     cost_usd: float | None
     action: str
-    evidence: dict[str, Any] = field(default_factory=dict)
+    evidence: dict[str, Any] = msgspec.field(default_factory=dict)
     owner: str | None = None
     parts: tuple[str, ...] = ()
     damping_minutes: int = 0
@@ -85,8 +85,7 @@ class Finding:
         return f"{self.detector}|{self.subject}|{self.reason}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
     """Something a detector could not judge.
 
     Attributes
@@ -108,16 +107,14 @@ class Unknown:
     parts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleared:
+class Cleared(msgspec.Struct, frozen=True, kw_only=True):
     """A finding that ended: the reason why, and its final numbers."""
 
     resolution: Resolution
     finding: Finding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     """What all detectors said of one snapshot.
 
     Attributes

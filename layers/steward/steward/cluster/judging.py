@@ -2,15 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from steward.cluster.accelerators import Accelerator, State, Verdict, judge
 from steward.cluster.policy import ClusterPolicy, IdleLimits, Scope
 from steward.cluster.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """An accelerator, its verdict, and the limits it was judged by."""
 
     accelerator: Accelerator

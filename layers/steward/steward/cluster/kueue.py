@@ -1,13 +1,13 @@
 """Kueue's objects, read from either API form (v1beta1, v1beta2) into one model."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from steward.cluster.accelerators import Owner
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class Condition(msgspec.Struct, frozen=True, kw_only=True):
     """A Kubernetes condition; `status` is True, False or None (Unknown)."""
 
     type: str
@@ -17,8 +17,7 @@ class Condition:
     since: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """A Kueue Workload: a job in the eyes of the quota.
 
     Attributes
@@ -53,8 +52,7 @@ class Workload:
         return found is not None and found.status is True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaRow:
+class QuotaRow(msgspec.Struct, frozen=True, kw_only=True):
     """One flavor and resource of a ClusterQueue; None limits are unset, amounts in base units."""
 
     flavor: str
@@ -67,8 +65,7 @@ class QuotaRow:
     borrowed: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterQueue:
+class ClusterQueue(msgspec.Struct, frozen=True, kw_only=True):
     """A ClusterQueue with its quota rows."""
 
     name: str
@@ -77,8 +74,7 @@ class ClusterQueue:
     conditions: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalQueue:
+class LocalQueue(msgspec.Struct, frozen=True, kw_only=True):
     """A LocalQueue: the name that jobs use, and the ClusterQueue behind it."""
 
     namespace: str

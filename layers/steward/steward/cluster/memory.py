@@ -1,7 +1,8 @@
 """What evaluation carries from one tick to the next: small, versioned, one object a cluster."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from steward.cluster.findings import Cleared, Finding, Resolution, Unknown
 
@@ -9,8 +10,7 @@ SCHEMA = 1
 """Version of the stored memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class Device(msgspec.Struct, frozen=True, kw_only=True):
     """A device that telemetry has attributed to a pod: known even after its series stops."""
 
     node: str | None
@@ -20,8 +20,7 @@ class Device:
     seen: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleStretch:
+class IdleStretch(msgspec.Struct, frozen=True, kw_only=True):
     """An idle stretch of one accelerator, running or ended.
 
     Attributes
@@ -61,8 +60,7 @@ class IdleStretch:
         return None if self.usd_per_hour is None else self.gpu_hours * self.usd_per_hour
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleIncident:
+class IdleIncident(msgspec.Struct, frozen=True, kw_only=True):
     """The idle stretches of one owner, from the first that made a finding to its end."""
 
     subject: str
@@ -71,8 +69,7 @@ class IdleIncident:
     cleared: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """The memory of one cluster; each detector writes its own part of it.
 
     Attributes
@@ -89,7 +86,7 @@ class Memory:
     cluster: str
     at: datetime | None = None
     devices: tuple[Device, ...] = ()
-    telemetry_since: dict[str, datetime] = field(default_factory=dict)
+    telemetry_since: dict[str, datetime] = msgspec.field(default_factory=dict)
     idle: tuple[IdleIncident, ...] = ()
 
     def running_stretches(self) -> dict[str, IdleStretch]:
@@ -102,8 +99,7 @@ class Memory:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Detection:
+class Detection(msgspec.Struct, frozen=True, kw_only=True):
     """What one detector says of one snapshot, and the memory it leaves."""
 
     memory: Memory

@@ -4,10 +4,12 @@ The document (`layers/policy/governance.yaml`) is validated and resolved into th
 at build time by `local.policy`; Lambda reads the result and nothing else.
 """
 
-from dataclasses import dataclass, field, replace
+from copy import replace
 from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
+
+import msgspec
 
 
 class Severity(StrEnum):
@@ -26,8 +28,7 @@ class SharingStrategy(StrEnum):
     LEND_AND_BORROW = "LendAndBorrow"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleLimits:
+class IdleLimits(msgspec.Struct, frozen=True, kw_only=True):
     """When an allocated accelerator counts as idle.
 
     Attributes
@@ -60,23 +61,20 @@ class IdleLimits:
     page_accelerators: int = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TelemetryLimits:
+class TelemetryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long telemetry may be wrong before the `telemetry` detector's finding opens."""
 
     damping_minutes: int = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     """Every threshold that a scope (team, namespace, priority class, owner kind) may override."""
 
     idle: IdleLimits = IdleLimits()
     telemetry: TelemetryLimits = TelemetryLimits()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """Who a threshold is asked for; None is "not known", and matches only an open override."""
 
     team: str | None = None
@@ -85,8 +83,7 @@ class Scope:
     owner_kind: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Override:
+class Override(msgspec.Struct, frozen=True, kw_only=True):
     """Threshold values for the scopes that match; an empty tuple matches everything.
 
     Attributes
@@ -99,7 +96,7 @@ class Override:
     namespaces: tuple[str, ...] = ()
     priority_classes: tuple[str, ...] = ()
     owner_kinds: tuple[str, ...] = ()
-    idle: dict[str, float | int | str] = field(default_factory=dict)
+    idle: dict[str, float | int | str] = msgspec.field(default_factory=dict)
 
     def matches(self, scope: Scope) -> bool:
         """Tell whether every named dimension holds the scope's value."""
@@ -112,8 +109,7 @@ class Override:
         return all(not allowed or value in allowed for allowed, value in pairs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(msgspec.Struct, frozen=True, kw_only=True):
     """What an instance hour costs, and who says so since when."""
 
     instance_type: str
@@ -122,16 +118,14 @@ class Price:
     date: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
+class Channel(msgspec.Struct, frozen=True, kw_only=True):
     """A Slack channel: the id that the API needs, the name that people read."""
 
     id: str
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exemption:
+class Exemption(msgspec.Struct, frozen=True, kw_only=True):
     """A promise not to alert about a subject, made by somebody, for a reason, until a day."""
 
     detector: str
@@ -149,8 +143,7 @@ class Exemption:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Team:
+class Team(msgspec.Struct, frozen=True, kw_only=True):
     """A team: its namespaces, its quota as written in the policy, and whom to tell.
 
     Attributes
@@ -173,8 +166,7 @@ class Team:
     exemptions: tuple[Exemption, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricsSource:
+class MetricsSource(msgspec.Struct, frozen=True, kw_only=True):
     """Where accelerator metrics come from and how they arrive.
 
     Attributes
@@ -194,16 +186,14 @@ class MetricsSource:
     delay_seconds: int = 120
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriorityClass:
+class PriorityClass(msgspec.Struct, frozen=True, kw_only=True):
     """A workload priority class and its weight."""
 
     name: str
     weight: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceGroup:
+class InstanceGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Capacity that the policy counts on."""
 
     instance_type: str
@@ -211,8 +201,7 @@ class InstanceGroup:
     accelerators_per_instance: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterPolicy:
+class ClusterPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the policy says of one cluster."""
 
     name: str
@@ -275,8 +264,7 @@ class ClusterPolicy:
         return next((e for e in promises if e.covers(detector, subject, at)), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """The whole policy as code, resolved."""
 
     schema: int

@@ -1,8 +1,9 @@
 """Everything one tick saw of one cluster that is not secret, and what it could not see."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+import msgspec
 
 from steward.cluster.accelerators import Accelerator
 from steward.cluster.kueue import ClusterQueue, LocalQueue, Workload
@@ -20,8 +21,7 @@ class PartStatus(StrEnum):
     ABSENT = "absent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One read of one source: its name is the subject that an unknown line uses.
 
     Attributes
@@ -38,8 +38,7 @@ class Part:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(msgspec.Struct, frozen=True, kw_only=True):
     """A Kubernetes node; `accelerators` is its capacity in whole devices, None if not known."""
 
     name: str
@@ -50,8 +49,7 @@ class Node:
     health: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceGroupState:
+class InstanceGroupState(msgspec.Struct, frozen=True, kw_only=True):
     """A HyperPod instance group as DescribeCluster reports it."""
 
     name: str
@@ -61,8 +59,7 @@ class InstanceGroupState:
     instance_types: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterNode:
+class ClusterNode(msgspec.Struct, frozen=True, kw_only=True):
     """A HyperPod instance as ListClusterNodes reports it; its node is `hyperpod-<instance id>`."""
 
     instance_id: str
@@ -72,8 +69,7 @@ class ClusterNode:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComputeQuota:
+class ComputeQuota(msgspec.Struct, frozen=True, kw_only=True):
     """A compute allocation as ListComputeQuotas reports it (configuration, never usage)."""
 
     id: str
@@ -87,8 +83,7 @@ class ComputeQuota:
     fair_share_weight: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerConfig:
+class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster policy (ClusterSchedulerConfig): priority classes and fair sharing."""
 
     id: str
@@ -98,8 +93,7 @@ class SchedulerConfig:
     priority_classes: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlPlane:
+class ControlPlane(msgspec.Struct, frozen=True, kw_only=True):
     """What SageMaker and EKS say of the cluster; None or empty where a part was not read."""
 
     status: str | None = None
@@ -111,8 +105,7 @@ class ControlPlane:
     kubernetes_version: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleEnd:
+class IdleEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a remembered idle stretch ended, from raw samples.
 
     Attributes
@@ -130,8 +123,7 @@ class IdleEnd:
     observed_seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InvalidSamples:
+class InvalidSamples(msgspec.Struct, frozen=True, kw_only=True):
     """Samples of one metric that cannot be true, dropped before any statistic."""
 
     metric: str
@@ -139,8 +131,7 @@ class InvalidSamples:
     accelerators: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastSnapshot:
+class LastSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The pointer that `take_snapshot` keeps for each cluster: when its last snapshot was taken."""
 
     key: str
@@ -148,8 +139,7 @@ class LastSnapshot:
     finished: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One cluster at one moment, each part with what became of it.
 
     Attributes

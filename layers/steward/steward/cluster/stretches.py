@@ -1,7 +1,7 @@
 """How idle stretches begin, go on and end, tick by tick; hours are those that samples cover."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from copy import replace
 from datetime import timedelta
 
 from steward.cluster.accelerators import Accelerator, IdleSince, State

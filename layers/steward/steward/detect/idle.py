@@ -7,7 +7,7 @@ idleness. Page: docs/detectors/idle.md.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from copy import replace
 from datetime import timedelta
 from typing import Any
 

@@ -5,7 +5,7 @@ cluster that is. Page: docs/detectors/telemetry.md.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import replace
 from datetime import datetime
 from typing import Any
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from steward.aws_errors import CLIENT_LIMITS, aws_call
 
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _GROUP_ID = re.compile(r"[!-~]{1,128}")  # what SQS takes: ASCII letters, digits, punctuation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fifo:
+class Fifo(msgspec.Struct, frozen=True, kw_only=True):
     """What a FIFO queue orders and recognises repeats by."""
 
     group: str

@@ -6,12 +6,12 @@ does not know pass unseen; a member that is needed and missing makes its operati
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import msgspec
 
 from steward.aws_errors import aws_call
 from steward.cluster.policy import ClusterPolicy
@@ -49,8 +49,7 @@ HEALTHY = frozenset({"Created", "Updated"})
 type Answer = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EksEndpoint:
+class EksEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Where the Kubernetes API is: URL, certificate authority (base64 of a PEM), EKS name."""
 
     endpoint: str

@@ -6,9 +6,10 @@ S3 in Lambda, a dictionary in the local rig. So both write the same keys and the
 
 import gzip
 import zlib
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from steward.cluster.findings import SCHEMA as EVALUATION_SCHEMA
 from steward.cluster.findings import Evaluation
@@ -142,8 +143,7 @@ class Evaluations:
         return key if self._objects.exists(key) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pointer:
+class _Pointer(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = POINTER_SCHEMA
     last: LastSnapshot
 

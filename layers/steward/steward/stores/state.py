@@ -7,9 +7,10 @@ only how rows are kept: DynamoDB in Lambda, a dictionary in the local rig.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from steward import codec
 from steward.alerts.model import KEPT, Alert, AlertState, Card, ReconcilerState
@@ -30,8 +31,7 @@ class RowKey(NamedTuple):
     sort: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One row; `expires_at` (epoch seconds) is when the table may forget it."""
 
     key: RowKey
@@ -170,8 +170,7 @@ class Plan:
         self._rows.put(_moment_row(self._rows, _plan_key(cluster), at))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Moment:
+class _Moment(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime | None
 
 

@@ -1,6 +1,6 @@
 """Nouns as versioned JSON: what every store writes, and its refusal of what it does not know."""
 
-from dataclasses import dataclass
+import msgspec
 
 from steward import codec
 from steward.errors import PermanentError
@@ -8,8 +8,7 @@ from steward.errors import PermanentError
 REMEDY = "deploy the version that wrote it, or delete it and let the next tick start anew"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Versioned:
+class Versioned(msgspec.Struct, frozen=True, kw_only=True):
     """The one field that is read before anything else."""
 
     schema: int

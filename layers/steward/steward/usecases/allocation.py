@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from copy import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from steward.cluster.accelerators import Accelerator, ActivityWindow, Holder, Owner
 from steward.cluster.kueue import Workload
@@ -25,8 +27,7 @@ _SEVENTHS = 7
 """A MIG slice `<n>g` is n of a GPU's seven compute slices (NVIDIA MIG user guide)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True, kw_only=True):
     """A node as far as anybody told us."""
 
     instance_type: str | None = None

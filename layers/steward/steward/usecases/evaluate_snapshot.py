@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from copy import replace
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from steward.cluster.accelerators import UnknownReason
 from steward.cluster.findings import Cleared, DetectorStatus, Evaluation, Finding, Unknown
@@ -23,8 +25,7 @@ _TRIES = 3
 """Folds over a memory that others write too: the FIFO group makes a second rare, a third rarer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a snapshot; `key` is None where it was dropped, with the reason."""
 
     key: str | None

@@ -1,7 +1,7 @@
 """Since when and until when an accelerator has been idle: looks back only for those that need it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from copy import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 

@@ -6,7 +6,7 @@ record the intent, deliver, record the outcome. Whatever is left undelivered the
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import replace
 from typing import TYPE_CHECKING, Any
 
 from steward.alerts.cards import lay_out

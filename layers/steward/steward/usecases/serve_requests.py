@@ -1,8 +1,9 @@
 """Serve a batch of snapshot requests: many wishes, one snapshot a cluster."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from steward.cluster.policy import ClusterPolicy
 from steward.errors import PermanentError, StewardError
@@ -11,8 +12,7 @@ from steward.telemetry import logger
 from steward.usecases.take_snapshot import Outcome, clusters_wanted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class Served(msgspec.Struct, frozen=True, kw_only=True):
     """What was taken, and the messages that the queue is to deliver again."""
 
     outcomes: tuple[Outcome, ...]

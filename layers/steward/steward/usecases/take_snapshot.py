@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from steward.cluster.accelerators import Accelerator
 from steward.cluster.memory import Memory
@@ -36,8 +37,7 @@ OLDEST_REQUEST = timedelta(minutes=15)
 """A request older than this is dropped: the ticks since have repaired whatever it was about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a wish for a snapshot; `key` is None where none was taken, with the reason."""
 
     cluster: str
