@@ -2,12 +2,12 @@
 
 import json
 from copy import replace
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict
 
 from local.policy import IdleDocument, resolve
 from local.policy.explaining import explain

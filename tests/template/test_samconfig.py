@@ -47,16 +47,14 @@ def test_every_override_is_a_parameter_of_the_template(local: Document, written:
 
 def test_variables_name_what_the_rig_holds(local: Document) -> None:
     variables = json.loads((ROOT / local["env_vars"]).read_text())["Parameters"]
-    queues = parameters(local)["LocalEndpoint"]
-
+    name = cloud.LOCAL_NAME
     # moto's account is 123456789012, and a queue's URL is <endpoint>/<account>/<name>.
+    queues = f"{parameters(local)['LocalEndpoint']}/123456789012"
+
     assert variables == {
-        "BUCKET": cloud.LOCAL_NAME,
-        "BUS": cloud.LOCAL_NAME,
-        "STATE_TABLE": cloud.LOCAL_NAME,
-        "SLACK_SECRET": cloud.LOCAL_NAME,
-        "SNAPSHOT_REQUESTS_URL": f"{queues}/123456789012/{cloud.LOCAL_NAME}-requests",
-        "EVALUATIONS_URL": f"{queues}/123456789012/{cloud.LOCAL_NAME}.fifo",
+        **dict.fromkeys(("BUCKET", "BUS", "STATE_TABLE", "SLACK_SECRET"), name),
+        "SNAPSHOT_REQUESTS_URL": f"{queues}/{name}-requests",
+        "EVALUATIONS_URL": f"{queues}/{name}.fifo",
     }
 
 
