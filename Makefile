@@ -18,8 +18,6 @@ export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/layers/steward
 export SAM_CLI_TELEMETRY := 0
 export UV_PYTHON_DOWNLOADS := never
-# SAM and cfn-lint want a region even where nothing leaves the machine.
-export AWS_DEFAULT_REGION ?= us-east-1
 
 UV_READY := .tools/uv/ready-$(UV_VERSION)
 SAM_READY := .tools/sam-ready-$(SAM_VERSION)
@@ -67,7 +65,7 @@ build: ## build functions and layers: make build [ARCH=arm64|x86_64] [GOVERNANCE
 	$(MAKE) .aws-sam/ready-$(ARCH)
 
 deploy: build ## build and deploy: make deploy [STAGE=<section of samconfig.toml>] [GOVERNANCE=<policy file>]
-	$(SAM) deploy --config-env "$(STAGE)" --parameter-overrides Arch=$(ARCH) $(DEPLOY_FLAGS)
+	$(SAM) deploy --config-env "$(STAGE)" $(DEPLOY_FLAGS)
 
 policy: $(POLICY) ## check and compile GOVERNANCE, and write the schema that editors check it with
 	$(PYTHON) -m local.policy schema layers/policy/governance.schema.json
@@ -79,7 +77,7 @@ clean: ## remove what builds, tests and checks left (environments stay)
 	rm -rf .aws-sam build $(POLICY) .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find functions layers local tests -name __pycache__ -prune -exec rm -rf {} +
 
-setup: $(VENV_READY) $(SAM_READY) # everything that other commands would install when first needed
+setup: $(VENV_READY) $(SAM_READY) ## install now what other commands install when they first need it
 
 # --- environments ----------------------------------------------------------------------------------
 

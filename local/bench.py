@@ -146,7 +146,7 @@ def _run(program: str, given: Any, running: Cloud) -> dict[str, Any]:
     }
     base = getattr(sys, "_base_executable", sys.executable)
     done = subprocess.run(  # noqa: S603 - this interpreter and the programs above
-        [base, "-I", "-S", "-c", program, json.dumps(given)],
+        [base, "-B", "-I", "-S", "-c", program, json.dumps(given)],
         env=environment,
         capture_output=True,
         text=True,

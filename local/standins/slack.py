@@ -1,6 +1,6 @@
 """A Slack that keeps what is posted, refuses what Slack refuses, and answers as a script says.
 
-Answers chat.postMessage, chat.update, conversations.history and auth.test. Tokens are checked for
+Answers chat.postMessage, chat.update, chat.delete, conversations.history and auth.test. Tokens are checked for
 presence only, and recorded nowhere.
 """
 
@@ -47,7 +47,7 @@ class SlackStandin:
     ----------
     messages : list of dict
         `channel`, `ts`, `posted_at` and `versions` (`at`, `payload`), oldest first: an edit adds a
-        version.
+        version. What was deleted is not there any more.
     """
 
     def __init__(
@@ -61,11 +61,13 @@ class SlackStandin:
         self._on_call = on_call
         self._lock = threading.Lock()
         self._count = 0
+        self._listed: dict[str, datetime] = {}
         self.messages: list[dict[str, Any]] = []
         self._methods: dict[str, Callable[[Arguments], Body]] = {
             "auth.test": self._auth_test,
             "chat.postMessage": self._post,
             "chat.update": self._update,
+            "chat.delete": self._delete,
             "conversations.history": self._history,
         }
 
@@ -92,6 +94,9 @@ class SlackStandin:
             )
             if scripted is not None:
                 scripted.times = None if scripted.times is None else scripted.times - 1
+                if scripted.listed_after is not None:
+                    done = self._answer(method, arguments)
+                    self._listed[done.get("ts", "")] = self._now() + scripted.listed_after
                 status, headers, body = scripted.status, dict(scripted.headers), scripted.body
             elif not token.removeprefix("Bearer").strip():
                 body = {"ok": False, "error": "not_authed"}
@@ -142,16 +147,26 @@ class SlackStandin:
         return {"channel": channel, "ts": ts}
 
     def _update(self, arguments: Arguments) -> Body:
-        channel, ts = _channel(arguments), arguments.get("ts")
-        message = next((m for m in self.messages if (m["channel"], m["ts"]) == (channel, ts)), None)
-        if message is None:
-            raise RefusedError("message_not_found")
+        message = self._message(arguments)
         # What an edit does not mention stays; an empty list takes the blocks away.
         kept = {k: v for k, v in message["versions"][-1]["payload"].items() if k in _JSON_ARGUMENTS}
         payload = {**kept, **arguments}
         check(payload)
         message["versions"].append({"at": stamp(self._now()), "payload": payload})
-        return {"channel": channel, "ts": ts, "text": payload.get("text", "")}
+        place = {"channel": message["channel"], "ts": message["ts"]}
+        return {**place, "text": payload.get("text", "")}
+
+    def _delete(self, arguments: Arguments) -> Body:
+        message = self._message(arguments)
+        self.messages.remove(message)
+        return {"channel": message["channel"], "ts": message["ts"]}
+
+    def _message(self, arguments: Arguments) -> dict[str, Any]:
+        place = (_channel(arguments), arguments.get("ts"))
+        for message in self.messages:
+            if (message["channel"], message["ts"]) == place:
+                return message
+        raise RefusedError("message_not_found")
 
     def _history(self, arguments: Arguments) -> Body:
         channel = _channel(arguments)
@@ -162,7 +177,9 @@ class SlackStandin:
         found = [
             message
             for message in self.messages
-            if message["channel"] == channel and oldest < float(message["ts"]) < latest
+            if message["channel"] == channel
+            and oldest < float(message["ts"]) < latest
+            and self._listed.get(message["ts"], self._now()) <= self._now()
         ]
         page = found[::-1][skip : skip + limit]  # newest first
         more = skip + limit < len(found)

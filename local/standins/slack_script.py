@@ -3,14 +3,14 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from local.recording import Recording, moment
 from steward.errors import ConfigError
 
-_KEYS = {"from", "to", "method", "channel", "times", "status", "headers", "body"}
+_KEYS = {"from", "to", "method", "channel", "times", "status", "headers", "body", "listed_after"}
 
 
 @dataclass(slots=True)
@@ -25,6 +25,9 @@ class ScriptedAnswer:
         How many calls it still answers.
     body : object
         JSON object, or text as it is.
+    listed_after : timedelta or None
+        None: the call is not carried out. Else it is, and a post of it appears in the history
+        only so long afterwards (`listed_after` in seconds).
     """
 
     start: datetime | None = None
@@ -35,6 +38,7 @@ class ScriptedAnswer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
+    listed_after: timedelta | None = None
 
     def matches(self, method: str, channel: str | None, now: datetime) -> bool:
         """Tell whether it answers this call."""
@@ -95,6 +99,9 @@ def _scripted(entry: Mapping[str, Any], where: str) -> ScriptedAnswer:
             status=int(entry.get("status", 200)),
             headers={str(k): str(v) for k, v in (entry.get("headers") or {}).items()},
             body=entry.get("body"),
+            listed_after=None
+            if entry.get("listed_after") is None
+            else timedelta(seconds=float(entry["listed_after"])),
         )
     except (TypeError, ValueError, AttributeError) as error:
         raise ConfigError(f"{where}: not a scripted answer: {error}; correct it") from error

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from copy import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from boto3 import Session
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
-from werkzeug.test import Client, run_wsgi_app
+from werkzeug.test import Client
 from werkzeug.wrappers import Request, Response
 
 from local.standins.slack import SlackStandin
@@ -36,9 +37,14 @@ SECRET = "gpu-steward/slack"
 TOKEN = "xoxb-known-to-nobody"
 CHANNEL = "C0RESEARCH"
 ATTEMPT = Attempt(
-    cluster="ml-shared-01", card="idle_gpus|Job/a/b|1", revision="r1", id="a1", at=NOON
+    cluster="ml-shared-01",
+    card="idle_gpus|Job/a/b|1",
+    channel=CHANNEL,
+    revision="r1",
+    id="a1",
+    at=NOON,
 )
-OTHER = Attempt(cluster="ml-shared-01", card="other", revision="r1", id="a2", at=NOON)
+OTHER = replace(ATTEMPT, card="other", id="a2")
 BLOCKS = [{"type": "section", "text": {"type": "mrkdwn", "text": "a &amp; b"}}]
 MESSAGE = {"text": "1 GPU idle", "blocks": BLOCKS}
 
@@ -98,7 +104,7 @@ def slack(session: Session) -> Iterator[Slack]:
 
 
 def test_a_post_arrives_whole_and_carries_its_attempt(slack: Slack) -> None:
-    posted = slack.messenger(slack.standin()).post(CHANNEL, MESSAGE, ATTEMPT)
+    posted = slack.messenger(slack.standin()).post(MESSAGE, ATTEMPT)
     (call,) = slack.calls
     assert (call["method"], call["channel"], call["at"]) == (
         "chat.postMessage",
@@ -129,14 +135,14 @@ def test_the_token_authorises_and_is_recorded_nowhere(slack: Slack) -> None:
         seen.append(Request(environ).headers["Authorization"])
         return standin(environ, start_response)
 
-    slack.messenger(spying).post(CHANNEL, MESSAGE, ATTEMPT)
+    slack.messenger(spying).post(MESSAGE, ATTEMPT)
     assert seen == [f"Bearer {TOKEN}"]
     assert TOKEN not in json.dumps([slack.calls, standin.messages])
 
 
 def test_an_edit_is_a_new_version_of_the_same_message(slack: Slack) -> None:
     messenger = slack.messenger(slack.standin())
-    posted = messenger.post(CHANNEL, MESSAGE, ATTEMPT)
+    posted = messenger.post(MESSAGE, ATTEMPT)
     slack.clock.at += timedelta(minutes=5)
     assert messenger.update(posted, {**MESSAGE, "text": "2 GPUs idle"}, OTHER) == posted
     (message,) = slack.app.messages
@@ -148,26 +154,26 @@ def test_an_edit_is_a_new_version_of_the_same_message(slack: Slack) -> None:
 
 def test_an_edit_as_text_alone_takes_the_refused_blocks_away(slack: Slack) -> None:
     messenger = slack.messenger(slack.standin())
-    posted = messenger.post(CHANNEL, MESSAGE, ATTEMPT)
+    posted = messenger.post(MESSAGE, ATTEMPT)
     messenger.update(posted, {"text": "plain"}, OTHER)
     assert slack.app.messages[0]["versions"][-1]["payload"]["blocks"] == []
 
 
 def test_an_attempt_is_found_by_its_id_among_other_messages(slack: Slack) -> None:
     messenger = slack.messenger(slack.standin())
-    posted = messenger.post(CHANNEL, MESSAGE, ATTEMPT)
-    messenger.post(CHANNEL, MESSAGE, OTHER)
-    assert messenger.find(CHANNEL, ATTEMPT) == posted
-    assert messenger.find("C0VISION", ATTEMPT) is None
+    posted = messenger.post(MESSAGE, ATTEMPT)
+    messenger.post(MESSAGE, OTHER)
+    assert messenger.find(ATTEMPT) == posted
+    assert messenger.find(replace(ATTEMPT, channel="C0VISION")) is None
 
 
 def test_an_attempt_is_found_behind_a_page_of_later_messages(slack: Slack) -> None:
     messenger = slack.messenger(slack.standin())
-    posted = messenger.post(CHANNEL, MESSAGE, ATTEMPT)
+    posted = messenger.post(MESSAGE, ATTEMPT)
     for _ in range(201):
-        messenger.post(CHANNEL, {"text": "chatter"}, OTHER)
+        messenger.post({"text": "chatter"}, OTHER)
     slack.calls.clear()
-    assert messenger.find(CHANNEL, ATTEMPT) == posted
+    assert messenger.find(ATTEMPT) == posted
     assert [call["method"] for call in slack.calls] == ["conversations.history"] * 2
 
 
@@ -179,8 +185,8 @@ def test_only_the_time_around_the_attempt_is_searched(
 ) -> None:
     messenger = slack.messenger(slack.standin())
     slack.clock.at = NOON + timedelta(seconds=seconds)
-    messenger.post(CHANNEL, MESSAGE, ATTEMPT)
-    assert (messenger.find(CHANNEL, ATTEMPT) is not None) is found
+    messenger.post(MESSAGE, ATTEMPT)
+    assert (messenger.find(ATTEMPT) is not None) is found
 
 
 def test_the_history_is_not_read_without_end(slack: Slack) -> None:
@@ -197,7 +203,7 @@ def test_the_history_is_not_read_without_end(slack: Slack) -> None:
         for n in range(3000)
     ]
     slack.calls.clear()
-    assert messenger.find(CHANNEL, ATTEMPT) is None
+    assert messenger.find(ATTEMPT) is None
     assert len(slack.calls) == 5
 
 
@@ -217,6 +223,7 @@ def test_the_history_is_not_read_without_end(slack: Slack) -> None:
         ("message_not_found", MessageGoneError),
         ("cant_update_message", MessageGoneError),
         ("edit_window_closed", MessageGoneError),
+        ("cant_delete_message", MessageGoneError),
         ("ratelimited", NotAcceptedError),
         ("something_new", NotAcceptedError),
         ("internal_error", UnknownOutcomeError),
@@ -226,7 +233,7 @@ def test_each_code_says_what_can_be_done(
     slack: Slack, code: str, kind: type[DeliveryError]
 ) -> None:
     with pytest.raises(kind, match=f"chat.postMessage {CHANNEL}: {code}") as caught:
-        slack.answering(body={"ok": False, "error": code}).post(CHANNEL, MESSAGE, ATTEMPT)
+        slack.answering(body={"ok": False, "error": code}).post(MESSAGE, ATTEMPT)
     assert type(caught.value) is kind
 
 
@@ -234,10 +241,10 @@ def test_slacks_pointer_and_the_missing_scope_are_told(slack: Slack) -> None:
     long = {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}
     messenger = slack.messenger(slack.standin())
     with pytest.raises(RefusedContentError, match="json-pointer:/blocks/0/text/text"):
-        messenger.post(CHANNEL, {"text": "t", "blocks": [long]}, ATTEMPT)
+        messenger.post({"text": "t", "blocks": [long]}, ATTEMPT)
     body = {"ok": False, "error": "missing_scope", "needed": "channels:history"}
     with pytest.raises(CredentialsError, match="channels:history"):
-        slack.answering(body=body).find(CHANNEL, ATTEMPT)
+        slack.answering(body=body).find(ATTEMPT)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +257,7 @@ def test_a_rate_limit_says_how_long_to_rest(
         status=429, headers=headers, body={"ok": False, "error": "ratelimited"}
     )
     with pytest.raises(NotAcceptedError) as caught:
-        messenger.post(CHANNEL, MESSAGE, ATTEMPT)
+        messenger.post(MESSAGE, ATTEMPT)
     assert caught.value.retry_after_seconds == seconds
     assert len(slack.calls) == 1  # nothing is retried down here
 
@@ -272,24 +279,38 @@ def test_an_answer_that_does_not_tell_leaves_the_outcome_open(
     slack: Slack, status: int, body: Any, kind: type[DeliveryError]
 ) -> None:
     with pytest.raises(kind) as caught:
-        slack.answering(status=status, body=body).post(CHANNEL, MESSAGE, ATTEMPT)
+        slack.answering(status=status, body=body).post(MESSAGE, ATTEMPT)
     assert type(caught.value) is kind
     assert len(slack.calls) == 1
 
 
-def test_a_message_accepted_whose_answer_is_lost_can_be_found(slack: Slack) -> None:
-    standin = slack.standin()
+def test_a_history_without_messages_is_no_proof_of_absence(slack: Slack) -> None:
+    with pytest.raises(UnknownOutcomeError, match="no messages"):
+        slack.answering(body={"ok": True}).find(ATTEMPT)
 
-    def losing(environ: Any, start_response: Any) -> Any:
-        if Request(environ).path.endswith("chat.postMessage"):
-            run_wsgi_app(standin, environ)
-            return Response("", 504)(environ, start_response)
-        return standin(environ, start_response)
 
-    messenger = slack.messenger(losing)
+def test_a_message_accepted_whose_answer_is_lost_can_be_found_once_it_is_listed(
+    slack: Slack,
+) -> None:
+    messenger = slack.answering(method="chat.postMessage", status=504, times=1, listed_after=120)
     with pytest.raises(UnknownOutcomeError):
-        messenger.post(CHANNEL, MESSAGE, ATTEMPT)
-    assert messenger.find(CHANNEL, ATTEMPT) == Posted(channel=CHANNEL, ts=standin.messages[0]["ts"])
+        messenger.post(MESSAGE, ATTEMPT)
+    (message,) = slack.app.messages
+    slack.clock.at = NOON + timedelta(seconds=119)
+    assert messenger.find(ATTEMPT) is None
+    slack.clock.at = NOON + timedelta(seconds=120)
+    assert messenger.find(ATTEMPT) == Posted(channel=CHANNEL, ts=message["ts"])
+    assert slack.calls[0]["response"] == {"status": 504, "ok": False, "body": None}
+
+
+def test_a_deleted_message_is_gone_and_its_neighbours_stay(slack: Slack) -> None:
+    messenger = slack.messenger(slack.standin())
+    posted, other = messenger.post(MESSAGE, ATTEMPT), messenger.post(MESSAGE, OTHER)
+    messenger.delete(posted)
+    assert (messenger.find(ATTEMPT), messenger.find(OTHER)) == (None, other)
+    for touch in (messenger.delete, lambda gone: messenger.update(gone, MESSAGE, ATTEMPT)):
+        with pytest.raises(MessageGoneError):
+            touch(posted)
 
 
 def test_no_answer_in_time_leaves_the_outcome_open(slack: Slack) -> None:
@@ -298,7 +319,7 @@ def test_no_answer_in_time_leaves_the_outcome_open(slack: Slack) -> None:
         return Response("{}")(environ, start_response)
 
     with pytest.raises(UnknownOutcomeError):
-        slack.messenger(slow, timeout_seconds=1).post(CHANNEL, MESSAGE, ATTEMPT)
+        slack.messenger(slow, timeout_seconds=1).post(MESSAGE, ATTEMPT)
 
 
 def test_a_refused_connection_was_not_accepted(slack: Slack) -> None:
@@ -306,13 +327,13 @@ def test_a_refused_connection_was_not_accepted(slack: Slack) -> None:
         pass
     settings = Settings(local_endpoint=url, slack_secret=SECRET)
     with pytest.raises(NotAcceptedError, match="no connection"):
-        SlackMessenger(slack.session, settings, slack.clock).post(CHANNEL, MESSAGE, ATTEMPT)
+        SlackMessenger(slack.session, settings, slack.clock).post(MESSAGE, ATTEMPT)
 
 
 @pytest.mark.parametrize("text", [TOKEN, f" {TOKEN}\n", json.dumps({"bot_token": TOKEN, "x": 1})])
 def test_a_secret_is_json_or_the_token_alone(slack: Slack, text: str) -> None:
     slack.session.client("secretsmanager").put_secret_value(SecretId=SECRET, SecretString=text)
-    assert slack.messenger(slack.standin()).post(CHANNEL, MESSAGE, ATTEMPT).channel == CHANNEL
+    assert slack.messenger(slack.standin()).post(MESSAGE, ATTEMPT).channel == CHANNEL
 
 
 @pytest.mark.parametrize(
@@ -321,7 +342,7 @@ def test_a_secret_is_json_or_the_token_alone(slack: Slack, text: str) -> None:
 def test_a_secret_without_a_token_is_named(slack: Slack, text: str) -> None:
     slack.session.client("secretsmanager").put_secret_value(SecretId=SECRET, SecretString=text)
     with pytest.raises(CredentialsError, match=SECRET):
-        slack.messenger(slack.standin()).post(CHANNEL, MESSAGE, ATTEMPT)
+        slack.messenger(slack.standin()).post(MESSAGE, ATTEMPT)
     assert slack.calls == []
 
 
@@ -331,7 +352,7 @@ def test_a_secret_without_a_token_is_named(slack: Slack, text: str) -> None:
 def test_an_absent_secret_is_named(slack: Slack, secret: str, said: str) -> None:
     settings = Settings(local_endpoint="http://127.0.0.1:9", slack_secret=secret)
     with pytest.raises(CredentialsError, match=said):
-        SlackMessenger(slack.session, settings, slack.clock).find(CHANNEL, ATTEMPT)
+        SlackMessenger(slack.session, settings, slack.clock).find(ATTEMPT)
 
 
 def test_a_rotated_token_is_taken_up_after_five_minutes(slack: Slack) -> None:
@@ -342,12 +363,12 @@ def test_a_rotated_token_is_taken_up_after_five_minutes(slack: Slack) -> None:
         return Response('{"ok": true, "channel": "C", "ts": "1"}')(environ, start_response)
 
     messenger = slack.messenger(spying)
-    messenger.post(CHANNEL, MESSAGE, ATTEMPT)
+    messenger.post(MESSAGE, ATTEMPT)
     client = slack.session.client("secretsmanager")
     client.put_secret_value(SecretId=SECRET, SecretString="xoxb-new")
     for minutes in (5, 6):
         slack.clock.at = NOON + timedelta(minutes=minutes)
-        messenger.post(CHANNEL, MESSAGE, ATTEMPT)
+        messenger.post(MESSAGE, ATTEMPT)
     assert seen == [f"Bearer {TOKEN}", f"Bearer {TOKEN}", "Bearer xoxb-new"]
 
 
@@ -412,7 +433,7 @@ def test_a_script_answers_in_its_period_for_its_method_and_channel_so_many_times
 
 
 @pytest.mark.parametrize(
-    "entry", [{"form": "now"}, {"from": "noon"}, {"times": "many"}, {"headers": "none"}]
+    "entry", [{"form": "now"}, {"from": "noon"}, {"times": "many"}, {"headers": "none"}, {"listed_after": "soon"}]
 )
 def test_a_script_that_cannot_be_read_is_refused_with_one_line(entry: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -457,11 +478,14 @@ def test_the_standin_refuses_what_slack_refuses(payload: dict[str, Any], error: 
     assert standin.messages == []
 
 
-def test_slacks_own_client_posts_edits_and_reads_at_the_standin(slack: Slack) -> None:
+def test_slacks_own_client_posts_edits_deletes_and_reads_at_the_standin(slack: Slack) -> None:
     # The product calls by method name; this is what slack_sdk's typed methods send.
     with served(slack.standin()) as url:
         client = WebClient(token="xoxb", base_url=f"{url}/slack/api/")
         ts = client.chat_postMessage(channel="C1", text="x", blocks=BLOCKS)["ts"]
         client.chat_update(channel="C1", ts=ts, text="y")
+        client.chat_delete(
+            channel="C1", ts=str(client.chat_postMessage(channel="C1", text="z")["ts"])
+        )
         history = client.conversations_history(channel="C1", include_all_metadata=True)
     assert [(m["text"], m["blocks"]) for m in history["messages"]] == [("y", BLOCKS)]

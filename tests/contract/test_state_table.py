@@ -59,7 +59,7 @@ def test_a_cluster_without_rows_has_an_empty_state(rows: Rows) -> None:
 
 def test_a_state_comes_back_as_it_was_saved(rows: Rows) -> None:
     store: AlertStore = Alerts(rows)
-    attempt = Attempt(cluster="ml", card="c", revision="r1", id="a1", at=NOON)
+    attempt = Attempt(cluster="ml", card="c", channel="C1", revision="r1", id="a1", at=NOON)
     posted = Posted(channel="C1", ts="1793620800.000100")
     card = copy.replace(a_card("c"), intent=attempt, posted=posted, delivered="r0")
     state = a_state([an_alert("Job/a/one"), an_alert("Job/a/two")], [card, a_card("d")])
@@ -222,7 +222,7 @@ def test_what_has_ended_expires_thirty_days_later(rows: Rows) -> None:
 
 
 SHOWN = copy.replace(a_card("c"), closed=True, delivered="r1", delivered_at=NOON)
-TRYING = Attempt(cluster="ml", card="c", revision="r1", id="a1", at=NOON)
+TRYING = Attempt(cluster="ml", card="c", channel="C1", revision="r1", id="a1", at=NOON)
 
 
 @pytest.mark.parametrize(

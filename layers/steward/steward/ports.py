@@ -342,17 +342,21 @@ class Messenger(Protocol):
     NotAcceptedError
         Slack did not take the message (429, 5xx with a refusal): the next run tries again.
     MessageGoneError
-        The message to edit does not exist any more.
+        The message to edit or delete does not exist any more, or may not be touched.
     """
 
-    def post(self, channel: str, message: Mapping[str, Any], attempt: Attempt) -> Posted:
-        """Post a message whose metadata carries the attempt."""
+    def post(self, message: Mapping[str, Any], attempt: Attempt) -> Posted:
+        """Post a message to the attempt's channel; its metadata carries the attempt."""
         ...
 
     def update(self, posted: Posted, message: Mapping[str, Any], attempt: Attempt) -> Posted:
         """Edit a message in place."""
         ...
 
-    def find(self, channel: str, attempt: Attempt) -> Posted | None:
-        """Look an attempt up in the channel's history."""
+    def find(self, attempt: Attempt) -> Posted | None:
+        """Look an attempt up in the history of its channel."""
+        ...
+
+    def delete(self, posted: Posted) -> None:
+        """Take a message of ours away."""
         ...

@@ -45,6 +45,7 @@ def shown(card: Card, when: str) -> Card:
     )
 
 
+ATTEMPT = Attempt(cluster="c", card=CARD, channel="C0RESEARCH", revision="r", id="i", at=NOON)
 SEEN = an_evaluation("12:00", a_finding())
 FIRST = laid_out(SEEN)[CARD]
 
@@ -194,9 +195,10 @@ def test_a_stale_alert_says_since_when_it_could_not_be_judged() -> None:
         ({"posted": Posted(channel="C0RESEARCH", ts="1.1")}, "C0RESEARCH"),
         ({"rerouted": "#gpu-research is archived"}, "C0RESEARCH"),
         (
-            {"intent": Attempt(cluster="c", card=CARD, revision="r", id="i", at=NOON)},
+            {"intent": ATTEMPT},
             "C0RESEARCH",  # it may be there already
         ),
+        ({"doubtful": (ATTEMPT,)}, "C0RESEARCH"),  # likewise
     ],
 )
 def test_a_cards_channel_never_changes_once_something_was_sent(

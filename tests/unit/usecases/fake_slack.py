@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from steward.alerts.errors import (
@@ -10,10 +11,15 @@ from steward.alerts.errors import (
     UnknownOutcomeError,
 )
 from steward.alerts.model import Attempt, Posted
+from steward.ports import Clock
 
 
 class AnswerLostError(UnknownOutcomeError):
-    """The call is carried out, then its answer is lost."""
+    """The call is carried out, then its answer is lost; the history may show a post later."""
+
+    def __init__(self, message: str, *, hidden_minutes: int = 0) -> None:
+        super().__init__(message)
+        self.hidden_minutes = hidden_minutes
 
 
 class DiedError(Exception):
@@ -24,16 +30,14 @@ class DiedAfterwardsError(DiedError):
     """The call is carried out, then the process ends."""
 
 
-_CARRIED_OUT = (AnswerLostError, DiedAfterwardsError)
-
-
 @dataclass
 class Message:
-    """One message as channel members see it; `versions` are what it has shown."""
+    """One message as channel members see it, at once; the history shows it from `listed` on."""
 
     channel: str
     ts: str
     attempt: Attempt
+    listed: datetime
     versions: list[Mapping[str, Any]]
 
     @property
@@ -50,11 +54,14 @@ class FakeSlack:
     messages : list of Message
         In the order of their posting.
     failures : list of Exception or None
-        Used up by the calls of post, update and find in turn; None is a call that works.
+        Used up by the calls in turn; None is a call that works.
+    clock : Clock
+        Tells what the history shows.
     calls : list of str
         Method and channel of every call.
     """
 
+    clock: Clock
     messages: list[Message] = field(default_factory=list)
     failures: list[Exception | None] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
@@ -66,20 +73,27 @@ class FakeSlack:
         if channel in self.closed:
             raise ChannelError(f"{channel}: is_archived")
         failure = self.failures.pop(0) if self.failures else None
-        if failure is not None and not isinstance(failure, _CARRIED_OUT):
-            raise failure
-        return failure
+        if isinstance(failure, AnswerLostError | DiedAfterwardsError | None):
+            return failure
+        raise failure
 
-    def post(self, channel: str, message: Mapping[str, Any], attempt: Attempt) -> Posted:
-        lost = self._begin("post", channel)
+    def post(self, message: Mapping[str, Any], attempt: Attempt) -> Posted:
+        lost = self._begin("post", attempt.channel)
         self.posted += 1
-        ts = f"{self.posted}.0"
+        posted = Posted(channel=attempt.channel, ts=f"{self.posted}.0")
+        hidden = lost.hidden_minutes if isinstance(lost, AnswerLostError) else 0
         self.messages.append(
-            Message(channel=channel, ts=ts, attempt=attempt, versions=[dict(message)])
+            Message(
+                channel=posted.channel,
+                ts=posted.ts,
+                attempt=attempt,
+                listed=self.clock.now() + timedelta(minutes=hidden),
+                versions=[dict(message)],
+            )
         )
         if lost:
             raise lost
-        return Posted(channel=channel, ts=ts)
+        return posted
 
     def update(self, posted: Posted, message: Mapping[str, Any], attempt: Attempt) -> Posted:
         lost = self._begin("update", posted.channel)
@@ -92,15 +106,23 @@ class FakeSlack:
             raise lost
         return posted
 
-    def find(self, channel: str, attempt: Attempt) -> Posted | None:
-        if lost := self._begin("find", channel):
+    def find(self, attempt: Attempt) -> Posted | None:
+        if lost := self._begin("find", attempt.channel):
             raise lost
-        found = (m for m in self.messages if m.channel == channel and m.attempt.id == attempt.id)
-        return next((Posted(channel=channel, ts=m.ts) for m in found), None)
+        for m in self.messages:
+            if (m.channel, m.attempt.id) == (attempt.channel, attempt.id):
+                listed = m.listed <= self.clock.now()
+                return Posted(channel=m.channel, ts=m.ts) if listed else None
+        return None
 
-    def delete(self, ts: str) -> None:
-        """Somebody deletes a message."""
-        self.messages = [m for m in self.messages if m.ts != ts]
+    def delete(self, posted: Posted) -> None:
+        lost = self._begin("delete", posted.channel)
+        kept = [m for m in self.messages if m.ts != posted.ts]
+        if len(kept) == len(self.messages):
+            raise MessageGoneError(f"{posted.ts}: message_not_found")
+        self.messages = kept
+        if lost:
+            raise lost
 
     def headers(self, channel: str | None = None) -> list[str]:
         """First lines of the messages as they stand, or of one channel's."""

@@ -10,11 +10,12 @@ from local.twins import InMemoryRows
 from steward.alerts.errors import (
     ChannelError,
     CredentialsError,
+    MessageGoneError,
     NotAcceptedError,
     RefusedContentError,
     UnknownOutcomeError,
 )
-from steward.alerts.model import Card, ReconcilerState
+from steward.alerts.model import Card, Posted, ReconcilerState
 from steward.cluster.findings import Evaluation, Finding
 from steward.cluster.policy import Policy, Severity
 from steward.errors import RetryableError
@@ -35,9 +36,9 @@ class Rig:
     """A cluster, its store, its Slack and its clock."""
 
     def __init__(self, *failures: Any, closed: tuple[str, ...] = ()) -> None:
-        self.slack = FakeSlack(failures=list(failures), closed=set(closed))
-        self.store = Alerts(InMemoryRows())
         self.clock = FixedTime()
+        self.slack = FakeSlack(self.clock, failures=list(failures), closed=set(closed))
+        self.store = Alerts(InMemoryRows())
         teams = (a_team(), a_team("vision"))
         self.policy = Policy(schema=1, clusters=(a_cluster(teams=teams),))
 
@@ -108,13 +109,15 @@ def test_what_should_be_shown_is_stored_before_anything_is_sent() -> None:
     assert (card.delivered, card.posted) == (None, None)
 
 
-@pytest.mark.parametrize("lost", [AnswerLostError("reset"), UnknownOutcomeError("timeout")])
-def test_an_unanswered_post_is_looked_up_before_it_is_repeated(lost: UnknownOutcomeError) -> None:
-    rig = Rig(lost)
+@pytest.mark.parametrize("failure", [AnswerLostError("reset"), UnknownOutcomeError("timeout")])
+def test_an_unanswered_post_is_looked_up_before_it_is_repeated(
+    failure: UnknownOutcomeError,
+) -> None:
+    rig = Rig(failure)
     first = rig.run(see("12:00"))
-    assert (first["undelivered"], first["troubles"]) == (1, {CARD: str(lost)})
+    assert (first["undelivered"], first["troubles"]) == (1, {CARD: str(failure)})
     rig.run(see("12:05"))
-    accepted = isinstance(lost, AnswerLostError)
+    accepted = isinstance(failure, AnswerLostError)
     assert rig.slack.calls[1] == "find C0RESEARCH"
     assert rig.slack.calls[2:] == (["update C0RESEARCH"] if accepted else ["post C0RESEARCH"])
     assert rig.slack.headers() == [OPEN]  # once, either way
@@ -134,6 +137,84 @@ def test_a_found_post_that_shows_what_it_should_is_left_alone() -> None:
     again = rig.run(see("12:00"))  # the same message again: nothing new to show
     assert (again["recovered"], again["posts"], again["updates"]) == (1, 0, 0)
     assert rig.card().delivered == rig.card().desired
+
+
+def lost(hidden_minutes: int) -> AnswerLostError:
+    """Slack accepts the post, its answer is lost, and the history does not show it yet."""
+    return AnswerLostError("reset", hidden_minutes=hidden_minutes)
+
+
+def test_a_duplicate_that_the_history_shows_late_is_deleted() -> None:
+    rig = Rig(lost(8))
+    rig.run(see("12:00"))
+    rig.run(see("12:05"))
+    assert rig.slack.headers() == [OPEN, OPEN]  # the second post was right: the first looked lost
+    assert rig.run(see("12:10"))["deleted"] == 1
+    assert [m.ts for m in rig.slack.messages] == ["2.0"]
+    assert rig.card().posted == Posted(channel="C0RESEARCH", ts="2.0")
+    calls = len(rig.slack.calls)
+    rig.run(see("12:15"))
+    assert len(rig.slack.calls) == calls  # settled
+
+
+def test_an_hour_after_the_attempt_a_post_that_nothing_shows_never_was() -> None:
+    rig = Rig(UnknownOutcomeError("timeout"))
+    for when in ("12:00", "12:05", "12:59"):
+        rig.run(see(when))
+    assert [a.at for a in rig.card().doubtful] == [NOON]
+    rig.run(see("13:00"))
+    assert rig.card().doubtful == ()
+    rig.run(see("13:05", severity=Severity.PAGE))
+    assert [call.split()[0] for call in rig.slack.calls] == [
+        *("post", "find", "post"),  # 12:00 and 12:05
+        *("find", "find"),  # 12:59 and 13:00
+        "update",
+    ]
+
+
+def test_the_first_of_two_doubtful_posts_to_appear_is_the_card() -> None:
+    rig = Rig(lost(8), None, lost(60))
+    rig.run(see("12:00"))
+    rig.run(see("12:05"))
+    assert rig.run(see("12:10"))["recovered"] == 1
+    assert rig.card().posted == Posted(channel="C0RESEARCH", ts="1.0")
+    assert rig.run(see("13:10"))["deleted"] == 1
+    assert [m.ts for m in rig.slack.messages] == ["1.0"]
+
+
+def test_a_duplicate_of_a_closed_card_is_still_deleted() -> None:
+    rig = Rig(lost(30))
+    rig.run(see("12:00"))
+    rig.run(see("12:05"))
+    rig.run(an_evaluation("12:15"))
+    assert rig.slack.headers() == [OPEN, ENDED]
+    rig.run(an_evaluation("12:30"))
+    assert (rig.slack.headers(), rig.card().doubtful) == ([ENDED], ())
+
+
+def test_a_doubt_that_cannot_be_looked_up_holds_no_edit_and_stays() -> None:
+    rig = Rig(lost(8), None, None, CredentialsError("missing_scope"))
+    rig.run(see("12:00"))
+    rig.run(see("12:05"))
+    outcome = rig.run(see("12:10", severity=Severity.PAGE))
+    assert (outcome["updates"], outcome["undelivered"]) == (1, 0)
+    assert rig.run(see("12:15", severity=Severity.PAGE))["deleted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "calls"),
+    [
+        (NotAcceptedError("503"), 2),  # tried again
+        (AnswerLostError("reset"), 1),  # the next look-up does not find it any more
+        (MessageGoneError("cant_delete_message"), 1),  # nothing that we could do
+    ],
+)
+def test_a_deletion_is_made_once_and_where_it_fails_again(failure: Exception, calls: int) -> None:
+    rig = Rig(lost(8), None, None, None, failure)
+    for when in ("12:00", "12:05", "12:10", "12:15", "13:00", "13:05"):
+        rig.run(see(when))
+    assert rig.slack.calls.count("delete C0RESEARCH") == calls
+    assert rig.card().doubtful == ()
 
 
 def test_a_run_that_dies_after_the_post_is_repeated_without_a_second_one() -> None:
@@ -287,7 +368,7 @@ def test_an_edit_with_an_unknown_outcome_is_made_again_in_place() -> None:
 def test_a_message_that_somebody_deleted_is_posted_anew() -> None:
     rig = Rig()
     rig.run(see("12:00"))
-    rig.slack.delete("1.0")
+    rig.slack.messages.clear()  # somebody deletes it
     rig.run(see("12:05", severity=Severity.PAGE))
     assert [m.ts for m in rig.slack.messages] == ["2.0"]
     assert rig.card().posted == replace(rig.card().posted, ts="2.0")  # type: ignore[arg-type]
@@ -371,6 +452,7 @@ def test_the_outcome_counts_what_stands() -> None:
         "posts": 1,
         "updates": 0,
         "recovered": 0,
+        "deleted": 0,
         "undelivered": 0,
         "troubles": {},
     }

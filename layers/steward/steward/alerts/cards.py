@@ -98,7 +98,7 @@ def _follow(
         before = Card(key=key, channel="", severity="", content={}, desired="")
     elif _settled(before, content, at):
         return before
-    fixed = before.posted or before.intent or before.rerouted
+    fixed = before.rerouted or _sent(before)
     return replace(
         before,
         channel=before.channel if fixed else route(lead.finding, cluster),
@@ -107,6 +107,11 @@ def _follow(
         desired=revision(content),
         closed=False,
     )
+
+
+def _sent(card: Card) -> bool:
+    """Tell whether Slack shows the card, or may show it."""
+    return bool(card.posted or card.intent or card.doubtful)
 
 
 def _settled(card: Card, content: Mapping[str, Any], at: datetime) -> bool:
@@ -121,7 +126,7 @@ def _orphan(card: Card, at: datetime) -> Card | None:
     """End a card whose alerts are gone (a save was cut short): it must not stay open for ever."""
     if card.content["state"] == "resolved":
         return card
-    if card.posted is None and card.intent is None:
+    if not _sent(card):
         return None
     ended = {"state": "resolved", "resolved": stamp(at), "resolution": Resolution.EXPIRED.value}
     content = {**card.content, **ended, "stale_since": None}

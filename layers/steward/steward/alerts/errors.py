@@ -20,7 +20,7 @@ class CredentialsError(DeliveryError, PermanentError):
 
 
 class MessageGoneError(DeliveryError, PermanentError):
-    """The message to edit does not exist any more, or may not be edited any more."""
+    """The message to edit or delete does not exist any more, or may not be touched any more."""
 
 
 class NotAcceptedError(DeliveryError, RetryableError):

@@ -87,10 +87,11 @@ def group_of(finding: Finding) -> str:
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One try to bring a card's revision to Slack; travels in the message's metadata."""
+    """One try to bring a card's revision to a channel; travels in the message's metadata."""
 
     cluster: str
     card: str
+    channel: str
     revision: str
     id: str
     at: datetime
@@ -124,6 +125,9 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         Tries so far; numbers them, so that each has an id of its own.
     intent : Attempt or None
         A try whose outcome is not recorded: the history is looked up before another post.
+    doubtful : tuple of Attempt
+        Posts that no look-up has shown yet and that may still appear: where the card stands by
+        then, what appears is a duplicate.
     posted : Posted or None
         Where the message stands; None before the first delivery.
     rerouted : str or None
@@ -144,6 +148,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     announced_at: datetime | None = None
     attempts: int = 0
     intent: Attempt | None = None
+    doubtful: tuple[Attempt, ...] = ()
     posted: Posted | None = None
     rerouted: str | None = None
     closed: bool = False

@@ -42,7 +42,7 @@ HISTORY_LIMIT = 200
 
 
 class SlackMessenger:
-    """Posts, edits and finds messages; implements :class:`steward.ports.Messenger`.
+    """Posts, edits, finds and deletes messages; implements :class:`steward.ports.Messenger`.
 
     Parameters
     ----------
@@ -69,23 +69,26 @@ class SlackMessenger:
         self._base_url = f"{local}/slack/api/" if local else "https://slack.com/api/"
         self._timeout_seconds = timeout_seconds
 
-    def post(self, channel: str, message: Mapping[str, Any], attempt: Attempt) -> Posted:
+    def post(self, message: Mapping[str, Any], attempt: Attempt) -> Posted:
         """Post a message; see the port for what it raises."""
-        answer = self._call("chat.postMessage", {"channel": channel, **_body(message, attempt)})
-        return _posted("chat.postMessage", answer)
+        arguments = {"channel": attempt.channel, **_body(message, attempt)}
+        return _posted("chat.postMessage", self._call("chat.postMessage", arguments))
 
     def update(self, posted: Posted, message: Mapping[str, Any], attempt: Attempt) -> Posted:
         """Edit a message; blocks that it had and the new version lacks are taken away."""
         place = {"channel": posted.channel, "ts": posted.ts, "blocks": []}
-        return _posted(
-            "chat.update", self._call("chat.update", {**place, **_body(message, attempt)})
-        )
+        answer = self._call("chat.update", {**place, **_body(message, attempt)})
+        return _posted("chat.update", answer)
 
-    def find(self, channel: str, attempt: Attempt) -> Posted | None:
+    def delete(self, posted: Posted) -> None:
+        """Delete a message."""
+        self._call("chat.delete", {"channel": posted.channel, "ts": posted.ts})
+
+    def find(self, attempt: Attempt) -> Posted | None:
         """Look for the message that carries an attempt; it reads no more than a few pages."""
         tried = attempt.at.timestamp()
         query: dict[str, Any] = {
-            "channel": channel,
+            "channel": attempt.channel,
             "oldest": f"{tried - LOOK_BACK_SECONDS:.6f}",
             "latest": f"{tried + LOOK_AHEAD_SECONDS:.6f}",
             "include_all_metadata": True,
@@ -93,9 +96,11 @@ class SlackMessenger:
         }
         for _ in range(HISTORY_PAGES):
             page = self._call(_HISTORY, query)
-            for message in page.get("messages", []):
+            if not isinstance(page.get("messages"), list):
+                raise UnknownOutcomeError(f"Slack {_HISTORY}: the answer holds no messages")
+            for message in page["messages"]:
                 if _carries(message, attempt):
-                    return Posted(channel=channel, ts=message["ts"])
+                    return Posted(channel=attempt.channel, ts=message["ts"])
             cursor = page.get("response_metadata", {}).get("next_cursor")
             if not cursor:
                 break

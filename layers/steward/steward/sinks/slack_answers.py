@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REST_SECONDS = 30.0
 """Taken for Retry-After where a 429 comes without a readable one."""
 
-# Error codes: docs.slack.dev, chat.postMessage, chat.update, conversations.history.
+# Error codes: docs.slack.dev, chat.postMessage, chat.update, chat.delete, conversations.history.
 _CONTENT = frozenset(
     {
         "invalid_arguments",
@@ -62,7 +62,15 @@ _CREDENTIALS = frozenset(
         "token_revoked",
     }
 )
-_GONE = frozenset({"cant_update_message", "edit_window_closed", "message_not_found"})
+_GONE = frozenset(
+    {
+        "cant_delete_message",
+        "cant_update_message",
+        "compliance_exports_prevent_deletion",
+        "edit_window_closed",
+        "message_not_found",
+    }
+)
 _RATE = frozenset({"rate_limited", "ratelimited"})
 _UNCERTAIN = frozenset({"fatal_error", "internal_error"})
 """Slack says of these that some of the operation may have succeeded."""

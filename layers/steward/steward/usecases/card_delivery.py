@@ -1,7 +1,8 @@
 """Delivery of cards: each is tried in every way its failure allows, and none holds up another.
 
 Record the intent, deliver, record the outcome; an intent without an outcome looks the channel's
-history up before anything is posted again.
+history up before anything is posted again. What a history does not show yet stays in doubt: where
+such a post appears beside the card, it is deleted.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 from collections.abc import Iterable
 from copy import replace
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from steward.alerts.cards import by_urgency
@@ -36,6 +38,9 @@ UNANSWERED = 2
 """Calls without an answer after which a run stops: each costs the messenger's whole timeout, and
 an invocation that runs out of time delivers nothing else either."""
 
+DOUBT = timedelta(hours=1)
+"""A post that the history of its channel does not show this long after the attempt never was."""
+
 
 @dataclass(kw_only=True)
 class Delivery:
@@ -43,8 +48,9 @@ class Delivery:
 
     Attributes
     ----------
-    posts, updates, recovered : int
-        Messages posted and edited, and posts that the history showed to have arrived.
+    posts, updates, recovered, deleted : int
+        Messages posted and edited, posts that the history showed to have arrived, and those of
+        them that were one too many.
     troubles : dict of str to str
         By card key: why it is not, or not fully, delivered.
 
@@ -61,6 +67,7 @@ class Delivery:
     posts: int = 0
     updates: int = 0
     recovered: int = 0
+    deleted: int = 0
     troubles: dict[str, str] = field(default_factory=dict)
     _stopped: bool = False
     _unanswered: int = 0
@@ -69,32 +76,57 @@ class Delivery:
 
     def run(self, cards: Iterable[Card]) -> int:
         """Deliver what Slack does not show as it should, most severe first; count what is left."""
-        pending = by_urgency(card for card in cards if card.desired != card.delivered)
+        pending = by_urgency(c for c in cards if c.desired != c.delivered or c.doubtful)
         return sum(not self._deliver(card) for card in pending)
 
     def _deliver(self, card: Card) -> bool:
         if self._stopped or self._unanswered >= UNANSWERED or card.channel in self._resting:
-            return False
+            return card.desired == card.delivered
         if card.intent is not None and card.posted is None:
-            return self._recover(card, card.intent)
-        return self._send(card)
+            card = replace(card, doubtful=(*card.doubtful, card.intent), intent=None)
+        for attempt in card.doubtful:
+            try:
+                card = self._look_up(card, attempt)
+            except ChannelError as error:
+                return self._elsewhere(card, error)
+            except DeliveryError as error:
+                # What only the history refuses, a scope for example, must not stop other cards.
+                self._unanswered += isinstance(error, UnknownOutcomeError)
+                if card.posted is None:
+                    return self._note(card, error)
+                logger.warning("a doubtful post stays open", card=card.key, error=str(error))
+                break
+        return card.desired == card.delivered or self._send(card)
 
-    def _recover(self, card: Card, intent: Attempt) -> bool:
-        """Look up a post whose outcome was not recorded; an edit is simply made again."""
+    def _look_up(self, card: Card, attempt: Attempt) -> Card:
+        """Settle a post of unknown outcome: it is the card, one too many, or never was."""
         try:
-            found = self.messenger.find(card.channel, intent)
-        except ChannelError as error:
-            return self._elsewhere(card, error)
-        except DeliveryError as error:
-            # What only the history refuses, a scope for example, must not stop the other cards.
-            self._unanswered += isinstance(error, UnknownOutcomeError)
-            return self._note(card, error)
+            found = self.messenger.find(attempt)
+        except ChannelError:
+            if card.posted is None and attempt.channel == card.channel:
+                raise
+            found = None  # where nothing can be read, nothing can be tidied up either
         if found is None:
-            return self._send(card)
-        self.recovered += 1
-        card = _shown(card, found, intent)
+            if self.clock.now() - attempt.at < DOUBT:
+                return card
+        elif card.posted is not None:
+            self._delete(card, found)
+        elif attempt.channel == card.channel:
+            card = _shown(card, found, attempt)
+            self.recovered += 1
+        else:
+            return card  # the card is about to stand elsewhere: then this one may go
+        card = replace(card, doubtful=tuple(a for a in card.doubtful if a.id != attempt.id))
         self._save(card)
-        return card.delivered == card.desired or self._send(card)
+        return card
+
+    def _delete(self, card: Card, found: Posted) -> None:
+        try:
+            self.messenger.delete(found)
+        except (ChannelError, MessageGoneError) as error:
+            logger.warning("duplicate not deleted", card=card.key, error=str(error))
+        else:
+            self.deleted += 1
 
     def _send(self, card: Card, refusal: RefusedContentError | None = None) -> bool:
         """Try one way, then the one that its failure leaves; every way is taken at most once."""
@@ -143,7 +175,7 @@ class Delivery:
         if card.channel == platform.id:
             return self._note(card, error)
         why = f"Meant for {self._name(card.channel)}, which cannot be reached: {error}"
-        card = replace(card, channel=platform.id, posted=None, intent=None, rerouted=why)
+        card = replace(card, channel=platform.id, posted=None, rerouted=why)
         return self._send(card, refusal)
 
     def _name(self, channel: str) -> str:
@@ -156,6 +188,7 @@ class Delivery:
         return Attempt(
             cluster=self.cluster.name,
             card=card.key,
+            channel=card.channel,
             revision=card.desired,
             id=hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20],
             at=self.clock.now(),
@@ -166,7 +199,7 @@ class Delivery:
         content = {**card.content, **told}
         message = {"text": render_text(content)} if refusal else render(content)
         if card.posted is None:
-            posted = self.messenger.post(card.channel, message, attempt)
+            posted = self.messenger.post(message, attempt)
             self.posts += 1
         else:
             posted = self.messenger.update(card.posted, message, attempt)

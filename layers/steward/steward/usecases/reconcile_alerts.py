@@ -68,6 +68,7 @@ def reconcile(
         "posts": delivery.posts,
         "updates": delivery.updates,
         "recovered": delivery.recovered,
+        "deleted": delivery.deleted,
         "undelivered": undelivered,
         "troubles": delivery.troubles,
     }
