@@ -106,17 +106,9 @@ class Recording:
         """
         return self._answer("sagemaker", at, *_names(operation, identifier))
 
-    def has_sagemaker(self, at: datetime) -> bool:
-        """Whether a folder is in force; without one every call is denied."""
-        return self._in_force("sagemaker", at) is not None
-
     def eks(self, operation: str, name: str | None, at: datetime) -> dict[str, Any] | None:
         """Return what the AWS CLI printed; see :meth:`sagemaker`."""
         return self._answer("eks", at, *_names(operation, name))
-
-    def has_eks(self, at: datetime) -> bool:
-        """Whether a folder is in force; without one every call is denied."""
-        return self._in_force("eks", at) is not None
 
     def metric_files(self) -> list[Path]:
         """List `metrics/*.om` and `metrics/*.prom`."""

@@ -148,7 +148,7 @@ class Reconciler(RuleBasedStateMachine):
 
     @rule(
         looks=st.tuples(*[LOOKS] * len(SUBJECTS)),
-        minutes=st.sampled_from([1, 4, 5, 6, 9, 10, 11, 70, 200]),
+        minutes=st.sampled_from([1, 4, 5, 6, 9, 10, 11, 30, 70, 200]),
         failed=st.sampled_from([False] * 5 + [True]),
     )
     def evaluate(self, looks: tuple[str, ...], minutes: int, *, failed: bool) -> None:

@@ -176,8 +176,6 @@ def test_a_tick_in_another_time_zone_finds_the_same_folder(folder: Path, write: 
 
 def test_absent_folders_are_in_force_never(folder: Path) -> None:
     recording = Recording.open(folder)
-    assert not recording.has_sagemaker(NINE)
-    assert not recording.has_eks(NINE)
     assert not recording.has_kubernetes(NINE)
     assert not recording.has_metrics
     assert recording.events() == []

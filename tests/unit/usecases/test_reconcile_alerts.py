@@ -350,6 +350,16 @@ def test_an_unreachable_channel_at_the_lookup_sends_the_card_elsewhere() -> None
     assert rig.slack.headers("C0PLATFORM1") == [OPEN]
 
 
+def test_a_post_found_in_a_channel_that_its_card_has_left_is_deleted_once_the_card_stands() -> None:
+    rig = Rig(lost(0), ChannelError("not_in_channel"), NotAcceptedError("503"))
+    rig.run(see("12:00"))
+    rig.run(see("12:05"))  # the history cannot be read, and the platform channel takes nothing
+    rig.run(see("12:10"))
+    assert rig.slack.headers() == [OPEN, OPEN]  # never none of them
+    rig.run(see("12:15"))
+    assert (rig.slack.headers("C0PLATFORM1"), rig.slack.headers("C0RESEARCH")) == ([OPEN], [])
+
+
 def test_a_silent_slack_is_not_waited_for_card_by_card() -> None:
     rig = Rig(*[UnknownOutcomeError("timeout")] * 9)
     outcome = rig.run(see("12:00", *(of(name) for name in "abcdef")))

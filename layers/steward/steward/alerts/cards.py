@@ -30,6 +30,7 @@ _RUNNING = frozenset(
 """Evidence that is measured anew at every tick."""
 
 _RUNNING_DEVICE = frozenset({"gpu_hours", "held_bytes"})
+"""Likewise, of each device."""
 
 
 def lay_out(state: ReconcilerState, cluster: ClusterPolicy) -> dict[str, Card]:
@@ -118,8 +119,12 @@ def _settled(card: Card, content: Mapping[str, Any], at: datetime) -> bool:
     """Tell whether what Slack shows is still good enough."""
     if card.delivered != card.desired or card.delivered_at is None:
         return False
-    same = {**content, "running": None} == {**card.content, "running": None}
-    return same and at - card.delivered_at < REFRESH
+    if {**content, "running": None} != {**card.content, "running": None}:
+        return False
+    # Their time alone is no news: it moves at every tick.
+    as_of = {"as_of": card.content["running"]["as_of"]}
+    same = {**content["running"], **as_of} == card.content["running"]
+    return same or at - card.delivered_at < REFRESH
 
 
 def _orphan(card: Card, at: datetime) -> Card | None:
@@ -168,12 +173,16 @@ def facts(lead: Alert, others: Iterable[Alert], cluster: ClusterPolicy) -> dict[
     -------
     dict
         Times as `YYYY-MM-DDTHH:MM:SSZ`. Everything measured anew at every tick stands under
-        `running`; lists are cut to :data:`LISTED`, with what was left out in `omitted`.
+        `running` (of each device listed, in their order, `device_gpu_hours`); lists are cut to
+        :data:`LISTED`, devices that are idle the longest first, with what was left out in
+        `omitted`.
     """
     finding = lead.finding
     team = cluster.team_named(finding.team)
+    devices = _longest_first(finding.evidence.get("accelerators", ()))
     left_out = finding.evidence.get("omitted", {})
     stable = {k: v for k, v in finding.evidence.items() if k not in {*_RUNNING, "omitted"}}
+    stable |= {"accelerators": devices} if devices else {}
     measured = {k: v for k, v in finding.evidence.items() if k in _RUNNING}
     omitted = {
         k: len(v) - LISTED + left_out.get(k, 0) for k, v in stable.items() if isinstance(v, list)
@@ -202,7 +211,8 @@ def facts(lead: Alert, others: Iterable[Alert], cluster: ClusterPolicy) -> dict[
             "as_of": finding.evidence.get("idle_until") or stamp(lead.last_seen),
             "gpu_hours": finding.gpu_hours,
             "cost_usd": finding.cost_usd,
-            "held_bytes": _held(finding),
+            "held_bytes": _held(devices),
+            "device_gpu_hours": [device.get("gpu_hours") for device in devices[:LISTED]],
             **measured,
         },
     }
@@ -219,9 +229,12 @@ def _bounded(value: Any) -> Any:
     ]
 
 
-def _held(finding: Finding) -> int | None:
-    """Sum the memory known to be held (bytes) on the finding's devices; None: not measured."""
-    devices = finding.evidence.get("accelerators", [])
+def _longest_first(devices: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(devices, key=lambda device: device.get("idle_since") or "")
+
+
+def _held(devices: Iterable[Mapping[str, Any]]) -> int | None:
+    """Sum the memory known to be held (bytes) on some devices; None: not measured."""
     known = [held for device in devices if (held := device.get("held_bytes")) is not None]
     return sum(known) if known else None
 

@@ -79,7 +79,6 @@ def render(content: Mapping[str, Any]) -> dict[str, Any]:
                 _mrkdwn(_cost(content)),
             ],
         },
-        _section(_listed("*GPUs*", devices(content))),
         _section(_listed("*Why we think so*", pro)),
         _section(_listed("*Against it, or not seen*", contra)),
     ]
@@ -88,7 +87,11 @@ def render(content: Mapping[str, Any]) -> dict[str, Any]:
             _section(f"*Do this*\n{_who_may(content)}"),
             _section(code_block(content["action"])),
         ]
-    blocks += [_section(_listed("*Also in this incident*", _others(content))), _footer(content)]
+    blocks += [
+        _section(_listed("*Which GPUs*", devices(content))),
+        _section(_listed("*Also in this incident*", _others(content))),
+        _footer(content),
+    ]
     return fit({"text": _summary(content), "blocks": blocks})
 
 
@@ -111,9 +114,13 @@ def render_text(content: Mapping[str, Any]) -> str:
 
 def title(content: Mapping[str, Any]) -> str:
     """Tell the story in one line: what, whose, where."""
-    icon = _ICONS[content["severity"]] if content["state"] == "open" else f"{_ENDED} Resolved:"
+    story = _story(content)
+    if content["state"] == "open":
+        head = f"{_ICONS[content['severity']]} {story[0].upper()}{story[1:]}"
+    else:
+        head = f"{_ENDED} Resolved: {story}"
     team = [safe(content["team"], 40)] if content["team"] else []
-    return " · ".join([f"{icon} {_story(content)}", *team, _subject(content["subject"])])
+    return " · ".join([head, *team, _subject(content["subject"])])
 
 
 def _story(content: Mapping[str, Any]) -> str:
@@ -136,23 +143,25 @@ def _subject(subject: str) -> str:
 
 def _summary(content: Mapping[str, Any]) -> str:
     run = content["running"]
+    end = [_ending(content)] if content["state"] == "resolved" else []
     figures = [dollars(run["cost_usd"])] if run["cost_usd"] is not None else []
-    if run["gpu_hours"] is not None:
-        figures.insert(0, hours(run["gpu_hours"]))
-    end = [_ENDINGS.get(content["resolution"], "")] if content["state"] == "resolved" else []
-    return " · ".join([title(content), *end, f"since {utc(content['since'])}", *figures])
+    figures += [hours(run["gpu_hours"])] if run["gpu_hours"] is not None else []
+    return " · ".join([title(content), *end, *figures, f"since {utc(content['since'])}"])
+
+
+def _ending(told: Mapping[str, Any]) -> str:
+    return _ENDINGS.get(told["resolution"], safe(told["resolution"]))
 
 
 def _notes(content: Mapping[str, Any]) -> list[str]:
     """Say first what a reader must know about the card itself."""
     notes = []
     if content["state"] == "resolved":
-        ending = _ENDINGS.get(content["resolution"], safe(content["resolution"]))
-        notes.append(f"{_ENDED} *Resolved* {when(content['resolved'])}: {ending}")
+        notes.append(f"*Resolved* {when(content['resolved'])}: {_ending(content)}")
     if content["stale_since"]:
         notes.append(
             f":grey_question: *Could not be judged* since {when(content['stale_since'])}: it may "
-            f"have ended or got worse. Numbers are as of {when(content['running']['as_of'])}."
+            f"have ended or got worse. What stands here is as of {when(content['running']['as_of'])}."
         )
     if content["rerouted"]:
         notes.append(f":warning: {safe(content['rerouted'], 500)}")
@@ -168,7 +177,8 @@ def _who(content: Mapping[str, Any]) -> str:
         ("priority", evidence.get("priority_class")),
     ]
     named = [f"{label} {code(value)}" for label, value in rows if value]
-    return "\n".join(["*Who*", *(named or ["no team: the platform team's to look after"])])
+    ours = [] if content["team"] else ["the platform team"]
+    return "\n".join(["*Who*", *ours, *named])
 
 
 def _what(content: Mapping[str, Any]) -> str:
@@ -182,23 +192,29 @@ def _what(content: Mapping[str, Any]) -> str:
 
 
 def _how_long(content: Mapping[str, Any]) -> str:
-    since, as_of = content["since"], content["running"]["as_of"]
-    span = duration(max(timedelta(), datetime.fromisoformat(as_of) - datetime.fromisoformat(since)))
+    since = f"since {when(content['since'])} ({utc(content['since'])})"
+    if not _counted(content):  # its card is not edited as time goes by: no span that would be old
+        return f"*How long*\n{since}"
+    begin, end = content["since"], content["running"]["as_of"]
+    span = duration(max(timedelta(), datetime.fromisoformat(end) - datetime.fromisoformat(begin)))
     bound = "at least " if content["evidence"].get("at_least") else ""
-    rows = [f"{bound}{span}, since {when(since)} ({utc(since)})", f"as of {when(as_of)}"]
-    return "\n".join(["*How long*", *rows])
+    return f"*How long*\n{bound}{span} up to {when(end)}\n{since}"
+
+
+def _counted(content: Mapping[str, Any]) -> bool:
+    run = content["running"]
+    return run["gpu_hours"] is not None or run["cost_usd"] is not None
 
 
 def _cost(content: Mapping[str, Any]) -> str:
     run = content["running"]
-    if run["gpu_hours"] is None and run["cost_usd"] is None:
-        return "*Cost*\nnot counted for this kind of finding"
-    rows = [f"{hours(run['gpu_hours'])} · {dollars(run['cost_usd'])}"]
+    if content["detector"] == "telemetry":
+        return "*Cost*\nnot known: nobody sees what these GPUs do"
+    if not _counted(content):
+        return "*Cost*\nnone is counted"
+    rows = [f"{dollars(run['cost_usd'])} · {hours(run['gpu_hours'])}"]
     if price := content["evidence"].get("price"):
-        rows.append(
-            f"at {dollars(price['usd_per_gpu_hour'])} a GPU-hour: {safe(price['source'])}, "
-            f"{safe(price['date'])}"
-        )
+        rows.append(f"at {dollars(price['usd_per_gpu_hour'])} a GPU-hour")
     return "\n".join(["*Cost*", *rows])
 
 
@@ -214,8 +230,7 @@ def _others(content: Mapping[str, Any]) -> list[str]:
     for other in content["others"]:
         text = f"{safe(other['reason'].replace('_', ' '))} since {when(other['since'])}"
         if other["resolved"]:
-            ending = _ENDINGS.get(other["resolution"], safe(other["resolution"]))
-            text += f", ended {when(other['resolved'])} ({ending})"
+            text += f", ended {when(other['resolved'])} ({_ending(other)})"
         if other["gpu_hours"] is not None:
             text += f": {hours(other['gpu_hours'])} · {dollars(other['cost_usd'])}"
         rows.append(text)
@@ -226,6 +241,8 @@ def _footer(content: Mapping[str, Any]) -> Block:
     about = f"cluster {code(content['cluster'])} · {safe(content['detector'])}/{safe(content['reason'])}"
     detected, delivered = content["detected"], content["delivered"]
     parts = [about, f"detected {when(detected)}"]
+    if price := content["evidence"].get("price"):
+        parts.append(f"price: {safe(price['source'])}, {safe(price['date'])}")
     late = datetime.fromisoformat(delivered) - datetime.fromisoformat(detected)
     if late >= LATE:
         parts.append(f":hourglass: delivered {when(delivered)}, {duration(late)} late")

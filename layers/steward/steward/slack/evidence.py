@@ -1,11 +1,12 @@
 """The lines of a card that say why we think so, and what speaks against it or was not seen."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from steward.slack.text import code, gpus, number, percent, safe
+from steward.slack.text import code, hours, number, percent, safe
 
-SHOWN = 8
+SHOWN = 4
 """Items of a list that a card shows: what fits a phone's screen beside the rest."""
 
 type Lines = tuple[list[str], list[str]]
@@ -30,17 +31,23 @@ def lines(content: Mapping[str, Any]) -> Lines:
 
 
 def devices(content: Mapping[str, Any]) -> list[str]:
-    """Name the accelerators by node and UUID, a line a node."""
+    """Name the accelerators, a line each: node, UUID, hours."""
     accelerators = content["evidence"].get("accelerators", [])
-    by_node: dict[str, list[str]] = {}
-    for device in accelerators[:SHOWN]:
-        # No series has named the device yet: then its pod tells it.
-        name = code(device.get("uuid") or f"a GPU of pod {device.get('pod')}")
-        mig = f" (MIG {safe(device['mig'])})" if device.get("mig") else ""
-        by_node.setdefault(device.get("node") or "node not known", []).append(name + mig)
-    named = [f"{code(node)}: {', '.join(names)}" for node, names in by_node.items()]
-    hidden = len(accelerators) - SHOWN + content["omitted"].get("accelerators", 0)
-    return [*named, f"+{hidden} more"] if hidden > 0 else named
+    each = zip(accelerators, content["running"]["device_gpu_hours"], strict=True)
+    # What no series has named is told by its pod, once however many of them it holds.
+    rows = Counter(_device(device, spent) for device, spent in each)
+    named = [
+        f"{row} × {number(count)}" if count > 1 else row for row, count in rows.items()
+    ]
+    hidden = sum(list(rows.values())[SHOWN:]) + content["omitted"].get("accelerators", 0)
+    return [*named[:SHOWN], f"+{number(hidden)} more"] if hidden else named
+
+
+def _device(device: Mapping[str, Any], spent: float | None) -> str:
+    node = code(device["node"]) if device.get("node") else "node not known"
+    name = code(device["uuid"]) if device.get("uuid") else f"GPU of pod {code(device.get('pod'))}"
+    mig = f" (MIG {safe(device['mig'])})" if device.get("mig") else ""
+    return f"{node} {name}{mig}" + (f" · {hours(spent)}" if spent is not None else "")
 
 
 def _idle(content: Mapping[str, Any]) -> Lines:
@@ -53,7 +60,7 @@ def _idle(content: Mapping[str, Any]) -> Lines:
     if (coverage := run.get("coverage")) is not None:
         samples = run.get("samples") or {}
         seen = f" ({samples['present']} of {samples['expected']} samples)" if samples else ""
-        pro.append(f"coverage of that window {percent(coverage)}{seen}")
+        pro.append(f"Coverage of that window {percent(coverage)}{seen}")
     if (held := run.get("held_bytes")) is None:
         contra.append("GPU memory held was not measured")
     else:
@@ -64,7 +71,7 @@ def _idle(content: Mapping[str, Any]) -> Lines:
     if content["reason"] == "idle" and (count := evidence.get("idle_held")):
         contra.append(f"{number(count)} of them hold memory: something may be loaded there")
     if evidence.get("at_least"):
-        contra.append("it may have begun earlier: the look-back ended before the idleness did")
+        contra.append("It may have begun earlier: the look-back ended before the idleness did")
     contra.append("CPU work was not measured: this speaks of the GPUs alone")
     return pro, contra
 
@@ -72,17 +79,19 @@ def _idle(content: Mapping[str, Any]) -> Lines:
 def _telemetry(content: Mapping[str, Any]) -> Lines:
     evidence, run = content["evidence"], content["running"]
     pro = [safe(evidence.get("what_to_check"), 600)]
-    if (share := run.get("share")) is not None:
-        total = f"the {gpus(run['judged_gpus'])}" if run.get("judged_gpus") else "the GPUs"
-        pro.append(f"{percent(share)} of {total} held for long enough to be judged")
+    if share := run.get("share"):
+        total = run["judged_gpus"]
+        pro.append(
+            f"{number(share * total)} of the {number(total)} GPUs old enough to be judged cannot be"
+        )
     workloads = evidence.get("workloads", [])
     if workloads:
         named = [code(name) for name in workloads[:SHOWN]]
         hidden = len(workloads) - SHOWN + content["omitted"].get("workloads", 0)
-        pro.append("concerns " + ", ".join(named) + (f", +{hidden} more" if hidden > 0 else ""))
+        pro.append("Concerns " + ", ".join(named) + (f", +{hidden} more" if hidden > 0 else ""))
     for metric, count in sorted((run.get("dropped") or {}).items())[:SHOWN]:
         pro.append(f"{code(metric)}: {number(count)} impossible values dropped")
-    return pro, ["these GPUs are neither called idle nor healthy meanwhile"]
+    return pro, ["Nobody knows meanwhile whether these GPUs are idle: they are counted as neither"]
 
 
 def _any(content: Mapping[str, Any]) -> Lines:
@@ -100,6 +109,7 @@ _SHOWN_ELSEWHERE = frozenset(
         "as_of",
         "cost_usd",
         "created_by",
+        "device_gpu_hours",
         "gpu_hours",
         "held_bytes",
         "instance_type",
