@@ -3,7 +3,7 @@
 import logging
 import sys
 import time
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from local.simulation import Replay
 from steward.telemetry import logger
 
 OUT = ROOT / "build" / "demo"
+_UNKNOWN = "[magenta]unknown[/]"
 
 
 def main() -> int:
@@ -51,26 +52,27 @@ def main() -> int:
         ("every line of the replay", OUT / "replay.jsonl"),
         ("the recording itself", folder),
     ):
-        console.print(f"{what + ':':<26}{where}", highlight=False, soft_wrap=True)
+        console.print(f"{what + ':':<26}{where.relative_to(ROOT)}", highlight=False, soft_wrap=True)
     return 1 if run.failures else 0
 
 
 def _show(console: Console, run: Replay, told: list[lines.Line], seconds: float) -> None:
     recording = run.recording
-    hours = (recording.end - recording.start) / timedelta(hours=1)
     console.print(
-        f"\n[bold]{recording.cluster}[/bold]  {recording.start:%A %d %B %Y %H:%M} to "
-        f"{recording.end:%H:%M} UTC: {hours:.0f} hours, {run.ticks} ticks, "
-        f"{run.invocations} invocations in {seconds:.1f} s\n"
+        f"\n[bold]{recording.cluster}[/], {recording.start:%A %d %B %Y, %H:%M} to "
+        f"{recording.end:%H:%M} UTC\n{run.ticks} ticks, {run.invocations} invocations of the "
+        f"functions, in {seconds:.1f} s\n",
+        highlight=False,
     )
     console.print(_story(told))
     console.print()
     console.print(_standing(told[-1]))
+    console.print()
     _commands(console, told[-1])
 
 
 def _story(told: list[lines.Line]) -> Table:
-    table = _table("What the day told, as it told it", "at", "what")
+    table = _table("What happened", "at", "what")
     for line in told:
         if line["type"] == "finding":
             firing = line["status"] == "firing"
@@ -78,30 +80,33 @@ def _story(told: list[lines.Line]) -> Table:
             reason = line["reason"] if firing else line["resolution"]
             table.add_row(_clock(line), word, *_facts(line, reason))
         elif line["type"] == "unknown":
-            word = "[dim]known again[/]" if line.get("ended") else "[magenta]unknown[/]"
-            facts = (_short(line["subject"]), line["team"] or "-", line["reason"])
-            table.add_row(_clock(line), word, *facts, "", "", "")
+            word = "[dim]known[/]" if line.get("ended") else _UNKNOWN
+            table.add_row(_clock(line), word, *_unjudged(line))
         elif line["type"] == "failure":
             table.add_row(_clock(line), "[red]failed[/]", line["function"], "", "", "", "", "")
     return table
 
 
 def _standing(summary: lines.Line) -> Table:
-    table = _table("Open at the end of the day", "since", "what")
+    table = _table("What stands at the end", "since", "what")
     for line in summary["open"]:
         since = datetime.fromisoformat(line["since"])
         table.add_row(f"{since:%a %H:%M}", _severity(line), *_facts(line, line["reason"]))
+    for line in summary["unknown"]:
+        table.add_row("", _UNKNOWN, *_unjudged(line))
     slack = summary["slack"]
     table.caption = (
-        f"{len(summary['open'])} open, {len(summary['unknown'])} unknown; Slack: {slack['posts']} "
-        f"posts, {slack['updates']} edits; failures: {summary['failures']}"
+        f"Slack: {slack['posts']} posts, {slack['updates']} edits. "
+        f"Failed invocations: {summary['failures']}."
     )
     return table
 
 
 def _commands(console: Console, summary: lines.Line) -> None:
+    if summary["open"]:
+        console.print("[italic]What to type[/]")
     for line in summary["open"]:
-        console.print(f"[bold]{_short(line['subject'])}[/]: what to type", highlight=False)
+        console.print(f"[bold]{_short(line['subject'])}[/]", highlight=False)
         console.print(f"  {line['action']}", highlight=False, markup=False, soft_wrap=True)
 
 
@@ -112,6 +117,7 @@ def _table(title: str, *first: str) -> Table:
         caption_justify="left",
         box=None,
         padding=(0, 1, 0, 0),
+        pad_edge=False,
         header_style="bold underline",
     )
     for name in (*first, "about", "team", "reason"):
@@ -136,6 +142,10 @@ def _facts(line: lines.Line, reason: str) -> tuple[str, ...]:
         "-" if hours is None else f"{hours:,.1f}",
         "-" if cost is None else f"${cost:,.0f}",
     )
+
+
+def _unjudged(line: lines.Line) -> tuple[str, ...]:
+    return (_short(line["subject"]), line["team"] or "-", line["reason"])
 
 
 def _short(subject: str) -> str:

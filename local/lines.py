@@ -69,47 +69,45 @@ class FindingLines:
         """Describe the changes: first what ended, then what opened, each in the order of its key."""
         lines: list[tuple[bool, str, Line]] = []
         for key, alert in sorted(state.alerts.items()):
-            if alert.opened is None:
+            if alert.state is AlertState.DAMPED or alert.opened is None:
                 continue
-            for status, when in (("firing", alert.opened), ("resolved", alert.resolved)):
-                mark = (status, key, alert.opened)
-                if when is None or mark in self._told:
-                    continue
+            mark = (alert.state.value, key, alert.opened)
+            if mark not in self._told:
                 self._told.add(mark)
-                if status == "firing" and alert.state is AlertState.RESOLVED:
-                    continue  # opened and ended between two looks: its end says all
-                lines.append((status == "firing", key, finding_line(state.cluster, alert)))
+                opened = alert.state is AlertState.OPEN
+                lines.append((opened, key, finding_line(state.cluster, alert)))
         lines.sort(key=lambda entry: entry[:2])
         return [line for _, _, line in lines]
 
 
 class UnknownLines:
-    """Tells what became unknown and what no longer is."""
+    """Tells what became unknown and what no longer is.
+
+    Attributes
+    ----------
+    standing : list of dict
+        Lines of what is unknown now, each as it was told when it began.
+    """
 
     def __init__(self) -> None:
-        self._open: dict[UnknownKey, Unknown] = {}
+        self._begun: dict[UnknownKey, Line] = {}
 
     def changes(self, evaluation: Evaluation) -> list[Line]:
         """Describe the changes that an evaluation brings."""
         now = {_key(unknown): unknown for unknown in evaluation.unknown}
+        at = stamp(evaluation.at)
         ended = [
-            {**_unknown_line(evaluation, self._open[key]), "ended": True}
-            for key in sorted(self._open.keys() - now.keys(), key=_order)
+            {**self._begun.pop(key), "at": at, "ended": True}
+            for key in sorted(self._begun.keys() - now.keys(), key=_order)
         ]
-        begun = [
-            _unknown_line(evaluation, now[key])
-            for key in sorted(now.keys() - self._open.keys(), key=_order)
-        ]
-        self._open = now
-        return ended + begun
+        begun = sorted(now.keys() - self._begun.keys(), key=_order)
+        self._begun |= {key: _unknown_line(evaluation, now[key]) for key in begun}
+        return ended + [self._begun[key] for key in begun]
 
-    def standing(self, evaluation: Evaluation | None) -> list[Line]:
-        """Describe what is unknown now, for the summary."""
-        if evaluation is None:
-            return []
-        return [
-            _unknown_line(evaluation, self._open[key]) for key in sorted(self._open, key=_order)
-        ]
+    @property
+    def standing(self) -> list[Line]:
+        """Lines of what is unknown now."""
+        return [self._begun[key] for key in sorted(self._begun, key=_order)]
 
 
 def _key(unknown: Unknown) -> UnknownKey:

@@ -24,7 +24,7 @@ from markupsafe import Markup, escape
 from local.mrkdwn import day_name, emojis, mrkdwn, safe_url, slack_date
 
 TEMPLATES = Path(__file__).with_name("templates")
-_BLOCK_END = re.compile(r"</(?:blockquote|button|div|h3|li|p|pre|title|tr)>")
+_LINE_END = re.compile(r"<br>|</(?:blockquote|button|div|h3|li|p|pre|title|tr)>")
 _COLOURS = {"good": "#2eb67d", "warning": "#ecb22e", "danger": "#e01e5a"}
 
 
@@ -167,8 +167,7 @@ def _sha256(script: str) -> str:
 
 def _seen(html: str) -> list[str]:
     """Split rendered blocks into the lines that a reader sees."""
-    spaced = html.replace("<br>", " ")
-    lines = (Markup(x).striptags() for x in _BLOCK_END.split(spaced))  # noqa: S704  # rendered
+    lines = (Markup(x).striptags() for x in _LINE_END.split(html))  # noqa: S704  # rendered
     return [line for line in lines if line]
 
 

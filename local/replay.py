@@ -59,7 +59,8 @@ def replay(
     recording = Recording.open(folder)
     policy = load_policy(recording)
     clock = VirtualClock(recording.start)
-    logger.registered_handler.setStream(sys.stderr)  # type: ignore[attr-defined]  # stdout holds lines only
+    # Stdout holds lines only. Not setStream: that flushes the old stream, which may be closed.
+    logger.registered_handler.stream = sys.stderr  # type: ignore[attr-defined]
     names = {name for c in policy.clusters for name in (c.name, c.eks_name)}
     with serve(recording, names, clock.now) as rig, environment(rig.url):
         settings = Settings(

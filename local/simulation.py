@@ -21,6 +21,7 @@ from steward import codec
 from steward.cluster.figures import stamp
 from steward.cluster.findings import Evaluation
 from steward.cluster.snapshot import Snapshot
+from steward.errors import ConfigError, PermanentError
 from steward.events import SNAPSHOT_TAKEN
 from steward.telemetry import logger
 
@@ -52,11 +53,20 @@ class Replay:
     _work: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)
     _findings: lines.FindingLines = field(default_factory=lines.FindingLines)
     _unknown: lines.UnknownLines = field(default_factory=lines.UnknownLines)
+    _failed: list[lines.Line] = field(default_factory=list)
     _last: Evaluation | None = None
     _calls_told: int = 0
 
     def run(self, progress: Callable[[datetime], None]) -> None:
-        """Play every tick and every event, in the order of their times."""
+        """Play every tick and every event, in the order of their times.
+
+        Raises
+        ------
+        ConfigError
+            A stored snapshot is not one; nothing was replayed.
+        """
+        for _, path in self.recording.snapshots():
+            _stored(path)
         for at, kind, payload in _agenda(self.recording):
             self.clock.move_to(at)
             if kind == "event":
@@ -73,7 +83,7 @@ class Replay:
             self._settle()
             self._tell()
         state = self.app.alerts.load(self.recording.cluster)
-        standing = self._unknown.standing(self._last)
+        standing = self._unknown.standing
         end = max(self.clock.now(), self.recording.end)
         self.emit(
             lines.summary_line(end, self.ticks, [state], standing, self.rig.calls, self.failures)
@@ -81,7 +91,7 @@ class Replay:
 
     def _store(self, path: Path) -> None:
         """Take a stored snapshot in place of a fresh one."""
-        snapshot = codec.load(Snapshot, gzip.decompress(path.read_bytes()), str(path))
+        snapshot = _stored(path)
         key = self.app.snapshots.put(snapshot)
         at = snapshot.at.isoformat()
         detail = {"cluster": snapshot.cluster, "key": key, "at": at, "scope": snapshot.scope}
@@ -139,22 +149,30 @@ class Replay:
     def _fail(self, function: str, error: str) -> None:
         self.failures += 1
         at = stamp(self.clock.now())
-        self.emit({"type": "failure", "at": at, "function": function, "error": error})
+        self._failed.append({"type": "failure", "at": at, "function": function, "error": error})
 
     def _tell(self) -> None:
-        """Print what changed since the last look."""
+        """Print what changed since the last look, in the order of its times."""
+        told: list[lines.Line] = []
         at = self.app.memories.load(self.recording.cluster)[0].at
         if at is not None and (self._last is None or at > self._last.at):
             key = self.app.evaluations.find(self.recording.cluster, at)
             if key is not None:
                 self._last = self.app.evaluations.get(key)
-                for line in self._unknown.changes(self._last):
-                    self.emit(line)
-        for line in self._findings.changes(self.app.alerts.load(self.recording.cluster)):
-            self.emit(line)
-        for call in self.rig.calls[self._calls_told :]:
-            self.emit({"type": "slack", **call})
+                told += self._unknown.changes(self._last)
+        told += self._findings.changes(self.app.alerts.load(self.recording.cluster))
+        told += ({"type": "slack", **call} for call in self.rig.calls[self._calls_told :])
+        told += _drain(self._failed)
         self._calls_told = len(self.rig.calls)
+        for line in sorted(told, key=lambda line: line["at"]):
+            self.emit(line)
+
+
+def _stored(path: Path) -> Snapshot:
+    try:
+        return codec.load(Snapshot, gzip.decompress(path.read_bytes()), str(path))
+    except PermanentError as error:
+        raise ConfigError(str(error)) from error
 
 
 type Entry = tuple[datetime, Literal["event", "snapshot", "tick"], Any]

@@ -100,9 +100,9 @@ def _read(path: Path, clusters: set[str], merged: dict[frozenset[tuple[str, str]
             try:
                 at = int(stamp) if in_ms else round(float(stamp) * 1000)
                 sample = float(value)
+                series.times.append(at)
             except (ValueError, OverflowError) as error:
                 raise _malformed(path, number, line) from error
-            series.times.append(at)
             series.values.append(sample)
     if not in_ms and not ended:
         raise ConfigError(f"{path}: does not end with `{_END}`; it was cut off, or add that line")

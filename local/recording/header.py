@@ -16,6 +16,8 @@ KEYS = ("cluster", "from", "to", "tick", "now", "note")
 
 _TICK = re.compile(r"([1-9]\d*)([smh])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
+_SHORTEST = timedelta(minutes=1)
+_EPOCH = re.compile(r"\d{9,}(\.\d+)?")
 
 
 class Header:
@@ -64,7 +66,8 @@ class Header:
 
     def _time(self, key: str) -> datetime:
         try:
-            return moment(self._required(key))
+            text = self._required(key)
+            return moment(float(text) if _EPOCH.fullmatch(text) else text)
         except ValueError as error:
             raise self._error(key, str(error)) from error
 
@@ -73,7 +76,10 @@ class Header:
         match = _TICK.fullmatch(text)
         if match is None:
             raise self._error("tick", f"{text!r} is not a duration; write it like 5m, 1h or 300s")
-        return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+        tick = timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+        if tick < _SHORTEST:
+            raise self._error("tick", f"{text!r} is too short: no schedule fires within a minute")
+        return tick
 
 
 def _scalars(path: Path) -> list[tuple[str, str, int]]:

@@ -37,6 +37,8 @@ class Resource:
 _BUILT_IN = ("networking.k8s.io", "rbac.authorization.k8s.io", "admissionregistration.k8s.io")
 _KUEUE, _RBAC = "kueue.x-k8s.io", "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"
+_APART = ("cohorts", "topologies")
+"""Of Kueue, what older releases serve in a version of its own (v1alpha1)."""
 
 RESOURCES = {
     # The first of a group that is recorded decides the version that the group prefers.
@@ -89,8 +91,14 @@ class Discovery:
         self._at = at
 
     def version(self, resource: str) -> str:
-        """Give the version that a resource is served in: its objects' own, else its group's."""
-        return self._stated(resource) or self._preferred(RESOURCES[resource].group)
+        """Give the version that a resource is served in: its objects' own, else its group's.
+
+        Kueue's are in the version of its ClusterQueues, whatever they state: a real server
+        converts them.
+        """
+        group = RESOURCES[resource].group
+        follows = group == _KUEUE and resource not in _APART
+        return (not follows and self._stated(resource)) or self._preferred(group)
 
     def groups(self) -> Document:
         """Answer `/apis`."""

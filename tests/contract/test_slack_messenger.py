@@ -433,7 +433,14 @@ def test_a_script_answers_in_its_period_for_its_method_and_channel_so_many_times
 
 
 @pytest.mark.parametrize(
-    "entry", [{"form": "now"}, {"from": "noon"}, {"times": "many"}, {"headers": "none"}, {"listed_after": "soon"}]
+    "entry",
+    [
+        {"form": "now"},
+        {"from": "noon"},
+        {"times": "many"},
+        {"headers": "none"},
+        {"listed_after": "soon"},
+    ],
 )
 def test_a_script_that_cannot_be_read_is_refused_with_one_line(entry: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -111,6 +111,19 @@ def test_running_numbers_alone_wait_an_hour_after_the_delivery() -> None:
     assert card.content["running"]["gpu_hours"] == 3.9
 
 
+def test_a_card_whose_numbers_stand_still_is_not_edited_however_long_it_stays() -> None:
+    lost = lost_telemetry(damping_minutes=0)
+    (first,) = laid_out(an_evaluation("12:00", lost)).values()
+    cards = {first.key: shown(first, "12:00")}
+    assert (
+        laid_out(an_evaluation("12:00", lost), an_evaluation("19:00", lost), cards=cards) == cards
+    )
+    drifted = replace(lost, evidence={**lost.evidence, "judged_gpus": 16, "share": 0.125})
+    for when, edited in (("12:55", False), ("13:00", True)):
+        card = laid_out(an_evaluation("12:00", lost), an_evaluation(when, drifted), cards=cards)
+        assert (card != cards) is edited
+
+
 def test_measurements_of_the_window_are_running_numbers() -> None:
     drifted = {**a_finding().evidence, "coverage": 0.95, "samples": {"present": 57, "expected": 60}}
     assert next_card(5, a_finding(evidence=drifted)) == shown(FIRST, "12:00")

@@ -174,6 +174,8 @@ def test_active_again_closes_with_the_last_idle_sample():
     assert cleared.resolution is Resolution.ACTIVE_AGAIN
     assert cleared.finding.gpu_hours == round(3 + 2 / 60, 6)  # 08:58 to 12:00
     assert cleared.finding.evidence["idle_until"] == "2026-11-05T12:00:00Z"
+    (accelerator,) = cleared.finding.evidence["accelerators"]
+    assert accelerator["gpu_hours"] == round(3 + 2 / 60, 6)
 
 
 def test_a_pod_that_is_gone_is_released_not_active_again():
@@ -186,10 +188,11 @@ def test_a_pod_that_is_gone_is_released_not_active_again():
 
 def test_an_ended_incident_is_repeated_for_two_hours_and_then_forgotten():
     first = detect(a_snapshot(idle_from(at("8:58"))), EMPTY, CLUSTER)
-    gone = detect(a_snapshot(at=at("12:05")), first.memory, CLUSTER)
-    repeat = detect(a_snapshot(at=at("14:00")), gone.memory, CLUSTER)
+    # Last seen at 12:00: its end is final ten minutes later, and two hours run from there.
+    gone = detect(a_snapshot(at=at("12:10")), first.memory, CLUSTER)
+    repeat = detect(a_snapshot(at=at("14:05")), gone.memory, CLUSTER)
     assert [c.finding.gpu_hours for c in repeat.cleared] == [3]
-    late = detect(a_snapshot(at=at("14:05")), repeat.memory, CLUSTER)
+    late = detect(a_snapshot(at=at("14:10")), repeat.memory, CLUSTER)
     assert (late.cleared, late.memory.idle) == ((), ())
 
 
@@ -205,7 +208,46 @@ def test_telemetry_that_stops_leaves_the_stretch_as_it_is():
         UnknownReason.TELEMETRY_LOST,
         (gpu.key,),
     )
-    assert second.memory.idle == first.memory.idle
+    assert [i.stretches for i in second.memory.idle] == [i.stretches for i in first.memory.idle]
+
+
+def test_a_pod_that_cannot_be_read_holds_what_is_known_of_it_and_ends_nothing():
+    first = detect(a_snapshot(idle_from(at("8:58"))), EMPTY, CLUSTER)
+    pods = replace(
+        a_part("kubernetes/pods"), left_out=("hyperpod-ns-research/sweep-0", "default/x", "item 3")
+    )
+    parts = (*(a_part(f"kubernetes/{name}") for name in ("nodes", "workloads")), pods)
+    second = detect(
+        a_snapshot(at=at("12:30"), parts=(*parts, a_part("prometheus"))), first.memory, CLUSTER
+    )
+    assert (second.findings, second.cleared) == ((), ())
+    # The known pod speaks for its job and names the part that is held; the others for themselves.
+    assert [(u.subject, u.reason, u.team, u.parts) for u in second.unknown] == [
+        (
+            "PyTorchJob/hyperpod-ns-research/sweep",
+            UnknownReason.UNREADABLE,
+            "research",
+            ("uid-sweep/GPU-1",),
+        ),
+        ("Pod/default/x", UnknownReason.UNREADABLE, None, ()),
+        ("kubernetes/pods", UnknownReason.UNREADABLE, None, ()),
+    ]
+    assert [i.stretches for i in second.memory.idle] == [i.stretches for i in first.memory.idle]
+
+
+def test_one_gpu_that_takes_over_from_another_goes_on_with_the_same_incident():
+    # GPU-1 idles 08:58 to 12:00, GPU-2 from 11:08: at 12:05 neither is idle by its window, which is
+    # not yet ten minutes without it; 3 h 2 min and 1 h.
+    first = detect(a_snapshot(idle_from(at("8:58"))), EMPTY, CLUSTER)
+    busy = (replace(an_accelerator(), windows=BUSY), an_accelerator("GPU-2", windows=BUSY))
+    end = IdleEnd(key="uid-sweep/GPU-1", last=at("12:00"), observed_seconds=120)
+    pause = detect(a_snapshot(*busy, at=at("12:05"), idle_ends=(end,)), first.memory, CLUSTER)
+    other = idle_from(at("11:08"), "GPU-2", last=at("12:08"))
+    third = detect(a_snapshot(busy[0], other, at=at("12:10")), pause.memory, CLUSTER)
+    (finding,) = third.findings
+    assert finding.since == at("8:58")
+    assert finding.gpu_hours == round(242 / 60, 6)
+    assert [a["uuid"] for a in finding.evidence["accelerators"]] == ["GPU-2"]
 
 
 def test_idle_again_after_its_end_is_another_incident_counted_from_nothing():

@@ -312,6 +312,20 @@ def test_an_edited_message_shows_its_newest_version_and_what_changed(page: Any) 
     assert tree.one(css="phone").one(css="line").text == "GPU Steward: 8 idle, $70"
 
 
+def test_an_edit_is_told_line_by_line(page: Any) -> None:
+    before, after = (
+        section("GPUs\nGPU-1 3.0 h\nGPU-2 1.0 h"),
+        section("GPUs\nGPU-1 3.4 h\nGPU-2 1.0 h"),
+    )
+    steps = page(
+        message(
+            {"text": "a", "blocks": [before, section("To do")]}, {"text": "b", "blocks": [after]}
+        )
+    ).all("section", "step")
+    assert [d.text for d in steps[1].all("del")] == ["3.0", "To do"]
+    assert [i.text for i in steps[1].all("ins")] == ["3.4"]
+
+
 def test_an_edit_that_nobody_sees_says_so(page: Any) -> None:
     same = [section("as before")]
     tree = page(message({"text": "a", "blocks": same}, {"text": "b", "blocks": same}))

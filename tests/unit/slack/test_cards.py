@@ -56,8 +56,8 @@ def test_the_first_line_tells_the_story() -> None:
     message = render(content())
     assert header(message) == ":warning: 1 of 8 GPUs idle · research · job sweep-a"
     assert message["text"] == (
-        ":warning: 1 of 8 GPUs idle · research · job sweep-a · since 2026-11-05 09:00 UTC"
-        " · 3.0 GPU-h · $24.00"
+        ":warning: 1 of 8 GPUs idle · research · job sweep-a · $24.00 · 3.0 GPU-h"
+        " · since 2026-11-05 09:00 UTC"
     )
 
 
@@ -87,7 +87,7 @@ def test_the_first_line_tells_the_story() -> None:
                 "reason": "limit_binding",
                 "evidence": {},
             },
-            ":warning: limit binding: 1 GPU · research · ClusterQueue/a/b/nvidia.com/gpu",
+            ":warning: Limit binding: 1 GPU · research · ClusterQueue/a/b/nvidia.com/gpu",
         ),
     ],
 )
@@ -99,7 +99,8 @@ def test_the_first_line_fits_what_is_found(change: dict[str, Any], line: str) ->
 def test_a_card_says_who_what_how_long_and_what_it_costs() -> None:
     blocks = render(content())["blocks"]
     who, what, how_long, cost = (f["text"] for f in blocks[1]["fields"])
-    assert blocks[2]["text"]["text"] == "*GPUs*\n• `hyperpod-i-0a`: `GPU-1`"
+    gpus = blocks[-2]["text"]["text"]
+    assert gpus == "*Which GPUs*\n• `hyperpod-i-0a` `GPU-1` · 3.0 GPU-h"
     assert who.splitlines() == [
         "*Who*",
         "team `research`",
@@ -113,21 +114,19 @@ def test_a_card_says_who_what_how_long_and_what_it_costs() -> None:
         "workload `pytorchjob-sweep-a-a1b2c`",
         "instance type `ml.p5.48xlarge`",
     ]
-    assert "3 h 00 min, since <!date^1793869200^" in how_long  # 09:00 to 12:00
-    assert "(2026-11-05 09:00 UTC)" in how_long
-    assert cost.splitlines() == [
-        "*Cost*",
-        "3.0 GPU-h · $24.00",
-        "at $8.00 a GPU-hour: a list, 2026-09-01",
-    ]
+    assert how_long.startswith("*How long*\n3 h 00 min, as of <!date^1793880000^")  # noon
+    assert "\nsince <!date^1793869200^" in how_long
+    assert how_long.endswith("(2026-11-05 09:00 UTC)")
+    assert cost.splitlines() == ["*Cost*", "$24.00 · 3.0 GPU-h", "at $8.00 a GPU-hour"]
+    assert blocks[-1]["elements"][0]["text"].endswith(" · price: a list, 2026-09-01")
 
 
 def test_the_evidence_speaks_for_and_against() -> None:
-    blocks = [b["text"]["text"] for b in render(content())["blocks"][3:5]]
+    blocks = [b["text"]["text"] for b in render(content())["blocks"][2:4]]
     assert blocks[0].splitlines() == [
         "*Why we think so*",
         "• `DCGM_FI_PROF_GR_ENGINE_ACTIVE` at most 0 % over 60 min, each GPU by itself",
-        "• coverage of that window 98.3 % (59 of 60 samples)",
+        "• Coverage of that window 98.3 % (59 of 60 samples)",
         "• GPU memory held: 0 GiB",
     ]
     assert blocks[1].splitlines() == [
@@ -143,7 +142,7 @@ def test_what_was_not_measured_is_said() -> None:
     seen = words(render(content(an_evaluation("12:00", a_finding(evidence=evidence)))))
     assert "GPU memory held was not measured" in seen
     assert "at least 3 h 00 min" in seen
-    assert "it may have begun earlier" in seen
+    assert "It may have begun earlier" in seen
     assert "2 more of the job's GPUs: could not be judged: not counted as idle" in seen
 
 
@@ -155,8 +154,8 @@ def test_memory_held_is_shown_in_gibibytes() -> None:
     )
 
 
-def test_a_card_ends_with_the_command_and_who_may_run_it() -> None:
-    head, command, _ = (b.get("text", {}).get("text") for b in render(content())["blocks"][-3:])
+def test_a_card_gives_the_command_and_who_may_run_it() -> None:
+    head, command = (b["text"]["text"] for b in render(content())["blocks"][-4:-2])
     assert head == (
         "*Do this*\nMay be run by the owners of team `research` (research@example.com) or the "
         "platform team. GPU Steward itself changes nothing."
@@ -167,7 +166,7 @@ def test_a_card_ends_with_the_command_and_who_may_run_it() -> None:
 def test_without_a_price_there_are_no_dollars() -> None:
     evidence = {**a_finding().evidence, "price": None}
     message = render(content(an_evaluation("12:00", a_finding(cost_usd=None, evidence=evidence))))
-    assert "3.0 GPU-h · no price, no dollars" in words(message)
+    assert "no price, no dollars · 3.0 GPU-h" in words(message)
     assert "$" not in json.dumps(message)
 
 
@@ -178,7 +177,7 @@ def test_a_resolved_card_gives_the_reason_the_final_numbers_and_nothing_to_do() 
         header(message) == ":white_check_mark: Resolved: 1 of 8 GPUs idle · research · job sweep-a"
     )
     assert message["text"].endswith(
-        "active again · since 2026-11-05 09:00 UTC · 3.0 GPU-h · $24.40"
+        "active again · $24.40 · 3.0 GPU-h · since 2026-11-05 09:00 UTC"
     )
     seen = words(message)
     assert re.search(r"\*Resolved\* <!date[^>]*\|2026-11-05 12:10 UTC>: active again", seen)
@@ -220,12 +219,24 @@ def test_what_the_incident_was_before_stays_on_the_card() -> None:
 def test_telemetry_says_what_to_check_and_whom_it_concerns() -> None:
     finding = replace(lost_telemetry(), damping_minutes=0)
     message = render(content(an_evaluation("12:00", finding), key=finding.key))
-    assert header(message) == ":warning: telemetry lost for 2 GPUs · cluster ml-shared-01"
+    assert header(message) == ":warning: Telemetry lost for 2 GPUs · cluster ml-shared-01"
     seen = words(message)
     assert "Series that were there have stopped." in seen
-    assert "25 % of the 8 GPUs held for long enough to be judged" in seen
-    assert f"concerns `{SUBJECT}`" in seen
-    assert "not counted for this kind of finding" in seen
+    assert "Cannot be judged: 2 of the 8 GPUs that are old enough" in seen  # a quarter of eight
+    assert f"Concerns `{SUBJECT}`" in seen
+
+
+def test_a_card_about_the_cluster_is_the_platform_teams_and_shows_nothing_that_ages() -> None:
+    finding = lost_telemetry(damping_minutes=0)
+    card = content(an_evaluation("12:00", finding), key=finding.key)
+    who, _, how_long, cost = (f["text"] for f in render(card)["blocks"][1]["fields"])
+    assert who == "*Who*\nthe platform team"
+    assert re.fullmatch(r"\*How long\*\nsince <[^>]*> \(2026-11-05 09:00 UTC\)", how_long)
+    assert cost == "*Cost*\nnot known while their telemetry fails"
+    later = {**card, "running": {**card["running"], "as_of": "2026-11-05T19:00:00Z"}}
+    assert render(later) == render(card)
+    over = {**card, "state": "resolved", "resolved": "2026-11-05T12:10:00Z", "resolution": "fixed"}
+    assert "\n3 h 00 min, until <" in words(render(over))
 
 
 def test_evidence_of_a_detector_without_words_of_its_own_is_listed() -> None:
@@ -236,7 +247,14 @@ def test_evidence_of_a_detector_without_words_of_its_own_is_listed() -> None:
 
 def test_the_text_only_form_keeps_title_owner_numbers_and_command() -> None:
     text = render_text(content())
-    for part in ("1 of 8 GPUs idle", "`alice`", "3.0 GPU-h · $24.00", "nvidia-smi", "`GPU-1`"):
+    for part in (
+        "1 of 8 GPUs idle",
+        "`alice`",
+        "$24.00 · 3.0 GPU-h",
+        "nvidia-smi",
+        "`GPU-1`",
+        "a list, 2026-09-01",
+    ):
         assert part in text
 
 
@@ -297,22 +315,38 @@ def length_of(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def test_forty_devices_are_eight_and_a_count() -> None:
-    finding = hostile("gpu")
-    alert = fold([an_evaluation("12:00", finding)]).alerts[finding.key]
-    what = render(card_of(alert))["blocks"][2]["text"]["text"]
-    assert what.count("`gpu` (MIG gpu)") == 8
-    assert "+32 more" in what
+def test_forty_devices_are_four_and_a_count_those_idle_the_longest_first() -> None:
+    devices = [
+        {
+            "node": "n",
+            "uuid": f"GPU-{n}",
+            "mig": "1g.18gb/7" if n == 39 else None,
+            "idle_since": f"2026-11-05T09:{59 - n}:00Z",
+            "gpu_hours": n / 2,
+        }
+        for n in range(40)
+    ]
+    finding = a_finding(evidence={**a_finding().evidence, "accelerators": devices})
+    assert words(render(content(an_evaluation("12:00", finding)))).partition("*Which GPUs*\n")[
+        2
+    ].splitlines()[:5] == [
+        "• `n` `GPU-39` (MIG 1g.18gb/7) · 19.5 GPU-h",
+        "• `n` `GPU-38` · 19.0 GPU-h",
+        "• `n` `GPU-37` · 18.5 GPU-h",
+        "• `n` `GPU-36` · 18.0 GPU-h",
+        "• +36 more",
+    ]
 
 
-def test_a_device_that_no_series_has_named_is_told_by_its_pod() -> None:
-    device = {"node": None, "uuid": None, "mig": None, "pod": "export-0"}
-    finding = lost_telemetry(damping_minutes=0, evidence={"accelerators": [device]})
+def test_devices_that_no_series_has_named_are_told_by_their_pod() -> None:
+    nameless = [{"node": "n", "uuid": None, "mig": None, "pod": p} for p in ("a", "b", "a")]
+    devices = [*nameless, {**nameless[0], "node": None, "uuid": "GPU-1"}]
+    finding = lost_telemetry(damping_minutes=0, evidence={"accelerators": devices})
     seen = words(render(content(an_evaluation("12:00", finding), key=finding.key)))
-    assert "• `node not known`: `a GPU of pod export-0`" in seen
+    assert "• `n` GPU of pod `a`, 2 of them\n• `n` GPU of pod `b`\n• node not known `GPU-1`" in seen
 
 
 def test_a_duration_is_never_negative() -> None:
     # Clock skew between the metrics source and us: the first idle sample after the tick.
     finding = a_finding(since=at("12:00") + timedelta(minutes=1))
-    assert "0 min, since" in words(render(content(an_evaluation("12:00", finding))))
+    assert "0 min, as of" in words(render(content(an_evaluation("12:00", finding))))

@@ -66,6 +66,8 @@ def test_a_pod_keeps_nothing_but_what_the_noun_holds() -> None:
         ({}, True),
         ({"status": {"phase": "Pending"}}, True),  # bound: its GPUs are taken while it pulls
         ({"metadata": {"deletionTimestamp": "2026-11-02T08:59:00Z"}}, True),  # until it is gone
+        ({"status": {"phase": "Unknown"}}, True),  # its node is silent: nothing is given back
+        ({"status": {"phase": None}}, True),  # bound, and the kubelet has not said a word yet
         ({"status": {"phase": "Succeeded"}}, False),
         ({"status": {"phase": "Failed"}}, False),
         ({"spec": {"nodeName": None}}, False),
@@ -106,10 +108,13 @@ def test_slices_of_several_profiles_are_one_pod_named_after_the_most() -> None:
         ({"metadata": {"uid": None}}, "uid"),
         ({"metadata": {"name": 7}}, "name"),
         ({"metadata": {"labels": ["a"]}}, "labels"),
-        ({"status": {"phase": None}}, "phase"),
         ({"status": {"startTime": "yesterday"}}, "startTime"),
+        ({"status": {"startTime": 1e18}}, "startTime"),  # epoch seconds beyond any calendar
+        ({"status": {"startTime": "0001-01-01T00:00:00+05:00"}}, "startTime"),  # year 0 in UTC
         ({"status": {"startTime": "2026-11-02T06:00:00"}}, "without an offset"),
         ({"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "500m"}}}]}}, "0.5"),
+        ({"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "-2"}}}]}}, "-2"),
+        ({"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "9M"}}}]}}, "9e.06"),
         ({"metadata": {"ownerReferences": [{"kind": "Job", "name": "x"}]}}, "apiVersion"),
     ],
 )

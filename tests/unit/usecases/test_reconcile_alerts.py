@@ -366,6 +366,18 @@ def test_a_silent_slack_is_not_waited_for_card_by_card() -> None:
     assert (len(rig.slack.calls), outcome["undelivered"]) == (2, 6)
 
 
+def test_look_ups_without_an_answer_count_towards_the_silence_of_slack() -> None:
+    rig = Rig(lost(8), lost(8))
+    rig.run(see("12:00", of("a"), of("b")))
+    rig.run(see("12:05", of("a"), of("b")))  # both are posted again
+    silence = UnknownOutcomeError("timeout")
+    rig.slack.failures = [silence, None, silence]
+    rig.slack.calls.clear()
+    page = {"severity": Severity.PAGE}
+    assert rig.run(see("12:10", of("a", **page), of("b", **page)))["undelivered"] == 1
+    assert [call.split()[0] for call in rig.slack.calls] == ["find", "update", "find"]
+
+
 def test_an_edit_with_an_unknown_outcome_is_made_again_in_place() -> None:
     rig = Rig(None, AnswerLostError("reset"))
     rig.run(see("12:00"))

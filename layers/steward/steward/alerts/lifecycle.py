@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from steward.alerts.model import KEPT, REMEMBERED, Alert, AlertState, ReconcilerState, group_of
 from steward.cluster.findings import (
+    UNSEEN,
     DetectorStatus,
     Evaluation,
     Finding,
@@ -17,11 +18,8 @@ from steward.cluster.findings import (
 )
 from steward.cluster.policy import ClusterPolicy
 
-UNSEEN = timedelta(minutes=10)
-"""A condition ends once it has been known to be absent for this long (CONTRACT.md, damping)."""
-
 STALE = timedelta(minutes=15)
-"""An alert that could not be judged for this long says so (DESIGN.md, Nouns)."""
+"""An alert that could not be judged for this long says so."""
 
 TAKE_OVER = timedelta(minutes=10)
 """Another reason of the same group that opens this soon after an end continues its incident."""

@@ -1,6 +1,6 @@
 """What a detector says: findings, what it could not judge, and what has ended."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +11,9 @@ from steward.cluster.policy import Severity
 
 SCHEMA = 1
 """Version of the stored evaluation."""
+
+UNSEEN = timedelta(minutes=10)
+"""A condition ends once it has been known to be absent for this long."""
 
 
 class Resolution(StrEnum):

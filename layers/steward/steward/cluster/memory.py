@@ -61,10 +61,19 @@ class IdleStretch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IdleIncident(msgspec.Struct, frozen=True, kw_only=True):
-    """The idle stretches of one owner, from the first that made a finding to its end."""
+    """The idle stretches of one owner, from the first that made a finding to its end.
+
+    Attributes
+    ----------
+    held_until : datetime
+        The newest snapshot that showed it, or could not rule it out.
+    cleared : datetime or None
+        The snapshot that made its end final; None while it runs, or may go on.
+    """
 
     subject: str
     stretches: tuple[IdleStretch, ...]
+    held_until: datetime
     finding: Finding | None = None
     cleared: datetime | None = None
 

@@ -5,7 +5,7 @@ at build time by `local.policy`; Lambda reads the result and nothing else.
 """
 
 from copy import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
@@ -244,6 +244,10 @@ class ClusterPolicy(msgspec.Struct, frozen=True, kw_only=True):
             values["severity"] = Severity(str(values["severity"]))
         idle = replace(self.thresholds.idle, **values)  # type: ignore[arg-type]  # checked at build
         return replace(self.thresholds, idle=idle)
+
+    def window_end(self, at: datetime) -> datetime:
+        """Tell where the windows of a tick end: the metric delay before it."""
+        return at - timedelta(seconds=self.metrics.delay_seconds)
 
     def windows(self) -> tuple[int, ...]:
         """Distinct detection windows (minutes) that the thresholds and their overrides need."""

@@ -30,12 +30,15 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         `kubernetes/<resource>`, `sagemaker/<Operation>`, `eks/<Operation>` or `prometheus`.
     detail : str
         For people: what the source said when it refused; empty when read.
+    left_out : tuple of str
+        Objects of a list that could not be read: `<namespace>/<name>`, else their position.
     """
 
     name: str
     status: PartStatus
     at: datetime
     detail: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,11 +1,11 @@
 """How idle stretches begin, go on and end, tick by tick; hours are those that samples cover."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import replace
 from datetime import timedelta
 
 from steward.cluster.accelerators import Accelerator, IdleSince, State
-from steward.cluster.findings import Resolution
+from steward.cluster.findings import UNSEEN, Resolution
 from steward.cluster.judging import Judged
 from steward.cluster.memory import IdleIncident, IdleStretch
 from steward.cluster.snapshot import IdleEnd, Snapshot
@@ -20,6 +20,7 @@ def advance(
     judged: Sequence[Judged],
     ends: Mapping[str, IdleEnd],
     snapshot: Snapshot,
+    hidden: Collection[str] = (),
 ) -> IdleIncident | None:
     """Bring a job's incident up to date with one snapshot.
 
@@ -35,6 +36,8 @@ def advance(
         Last idle samples of stretches that ended, by accelerator key.
     snapshot : Snapshot
         Where the windows end.
+    hidden : collection of str
+        Keys of accelerators whose pod could not be read: they are not gone.
 
     Returns
     -------
@@ -43,27 +46,47 @@ def advance(
         stretch as it is.
     """
     idle = {one.accelerator.key: one.accelerator for one in judged if one.verdict.idle}
+    begun = {key: _begin(accelerator, snapshot) for key, accelerator in idle.items()}
     if incident and incident.cleared:
         if not idle and snapshot.at - incident.cleared < REPEAT_CLEARED:
             return incident
         incident = None  # forgotten, or idle anew: another incident, counted from nothing
+    elif incident and begun and not _goes_on(incident, begun.values()):
+        incident = None
     states = {one.accelerator.key: one for one in judged}
     followed = [
         stretch
-        if stretch.ended is not None
+        if stretch.ended is not None or stretch.key in hidden
         else _follow(stretch, states.get(stretch.key), ends.get(stretch.key), snapshot)
         for stretch in (incident.stretches if incident else ())
+        if stretch.key not in idle or not _broken(stretch, idle[stretch.key])
     ]
     done = tuple(stretch for stretch in followed if stretch.ended is not None)
     running = {stretch.key: stretch for stretch in followed if stretch.ended is None}
     for key in idle.keys() - running.keys():
-        running[key] = _begin(idle[key], snapshot)
+        running[key] = begun[key]
     every = (*done, *(running[key] for key in sorted(running)))
     if not every:
         return None
     return IdleIncident(
-        subject=subject, stretches=every, finding=incident.finding if incident else None
+        subject=subject,
+        stretches=every,
+        held_until=incident.held_until if incident else snapshot.at,
+        finding=incident.finding if incident else None,
     )
+
+
+def _goes_on(incident: IdleIncident, begun: Iterable[IdleStretch]) -> bool:
+    """Tell whether what is idle now joins on to what was: then the incident has not ended."""
+    newest = max(stretch.last for stretch in incident.stretches)
+    running = any(stretch.ended is None for stretch in incident.stretches)
+    return running or min(stretch.since for stretch in begun) < newest + UNSEEN
+
+
+def _broken(stretch: IdleStretch, accelerator: Accelerator) -> bool:
+    """Tell whether it worked where no window looked: what is idle now is another stretch."""
+    found = accelerator.idle_since
+    return stretch.ended is None and found is not None and found.first > stretch.last
 
 
 def _follow(
@@ -106,12 +129,12 @@ def _from_window(accelerator: Accelerator, snapshot: Snapshot) -> IdleSince:
 
 def _extend(stretch: IdleStretch, accelerator: Accelerator, snapshot: Snapshot) -> IdleStretch:
     found = accelerator.idle_since
-    if found and not stretch.exact:
+    if found:
         return replace(
             stretch,
             since=min(found.first, stretch.since),
             last=max(found.last, stretch.last),
-            exact=found.exact,
+            exact=found.exact or stretch.exact,
             observed_seconds=max(found.observed_seconds, stretch.observed_seconds),
         )
     last = accelerator.last_sample or stretch.last

@@ -14,7 +14,7 @@ from typing import Any
 from steward.cluster.accelerators import State, UnknownReason
 from steward.cluster.commands import look, release
 from steward.cluster.figures import dollars, stamp, tidy
-from steward.cluster.findings import Cleared, Finding, Resolution, Unknown
+from steward.cluster.findings import UNSEEN, Cleared, Finding, Resolution, Unknown
 from steward.cluster.judging import Judged, by_subject, judge_snapshot, size
 from steward.cluster.memory import Detection, IdleIncident, IdleStretch, Memory
 from steward.cluster.policy import ClusterPolicy, IdleLimits, Severity
@@ -69,29 +69,57 @@ def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detect
         _subjects(memory) if snapshot.refused(*_OWNERS) else None,
     )
     ends = {end.key: end for end in snapshot.idle_ends}
+    left_out = _left_out(snapshot, memory, cluster)
+    hidden = {key for line in left_out for key in line.parts}
     incidents: list[IdleIncident] = []
     findings: list[Finding] = []
     cleared: list[Cleared] = []
     for subject in sorted(known.keys() | jobs.keys()):
         judged = jobs.get(subject, ())
-        incident = advance(known.get(subject), subject, judged, ends, snapshot)
+        incident = advance(known.get(subject), subject, judged, ends, snapshot, hidden)
         if incident is None:
             continue
         if any(one.verdict.idle for one in judged):
             finding = _finding(incident, judged, cluster)
-            incident = replace(incident, finding=finding)
+            incident = replace(incident, finding=finding, held_until=snapshot.at)
             findings.append(finding)
         elif (last := incident.finding) and all(s.ended is not None for s in incident.stretches):
-            incident = replace(incident, cleared=incident.cleared or snapshot.at)
+            if snapshot.at - incident.held_until >= UNSEEN:
+                incident = replace(incident, cleared=incident.cleared or snapshot.at)
             cleared.append(_final(incident, last))
+        else:
+            incident = replace(incident, held_until=snapshot.at)
         incidents.append(incident)
     dark = (_unknown(subject, judged, cluster) for subject, judged in jobs.items())
     return Detection(
         memory=replace(memory, idle=tuple(incidents)),
         findings=tuple(findings),
         cleared=tuple(cleared),
-        unknown=refused + tuple(line for line in dark if line),
+        unknown=(*refused, *left_out, *(line for line in dark if line)),
     )
+
+
+def _left_out(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> tuple[Unknown, ...]:
+    """Say which pods were listed and could not be read: they may hold accelerators all the same."""
+    subjects = _subjects(memory)
+    running = memory.running_stretches()
+    pods = snapshot.part("kubernetes/pods")
+    lines = []
+    for name in pods.left_out if pods else ():
+        namespace, _, pod = name.rpartition("/")
+        keys = sorted(k for k, s in running.items() if (s.namespace, s.pod) == (namespace, pod))
+        itself = f"Pod/{name}" if namespace else "kubernetes/pods"
+        team = cluster.team_of(namespace)
+        lines.append(
+            Unknown(
+                detector=NAME,
+                subject=subjects[keys[0]] if keys else itself,
+                reason=UnknownReason.UNREADABLE,
+                team=team.name if team else None,
+                parts=tuple(keys),
+            )
+        )
+    return tuple(lines)
 
 
 def _subjects(memory: Memory) -> dict[str, str]:
@@ -119,7 +147,7 @@ def _finding(incident: IdleIncident, judged: Sequence[Judged], cluster: ClusterP
         severity=_severity(idle, running, limits),
         team=team.name if team else None,
         owner=holder.created_by,
-        since=min(stretch.since for stretch in running),
+        since=min(stretch.since for stretch in incident.stretches),
         gpus=tidy(size(idle)),
         gpu_hours=_hours(incident.stretches),
         cost_usd=_cost(incident.stretches),
@@ -214,9 +242,27 @@ def _final(incident: IdleIncident, finding: Finding) -> Cleared:
             finding,
             gpu_hours=_hours(incident.stretches),
             cost_usd=_cost(incident.stretches),
-            evidence={**finding.evidence, "idle_until": stamp(newest)},
+            evidence=finding.evidence
+            | {
+                "accelerators": _spent(incident, finding.evidence["accelerators"]),
+                "idle_until": stamp(newest),
+            },
         ),
     )
+
+
+def _spent(incident: IdleIncident, listed: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give each accelerator that the finding last named the hours that its stretch came to."""
+    hours = {(s.pod, s.uuid, s.mig, stamp(s.since)): tidy(s.gpu_hours) for s in incident.stretches}
+    return [
+        one
+        | {
+            "gpu_hours": hours.get(
+                (one["pod"], one["uuid"], one["mig"], one["idle_since"]), one["gpu_hours"]
+            )
+        }
+        for one in listed
+    ]
 
 
 def _unknown(subject: str, judged: Sequence[Judged], cluster: ClusterPolicy) -> Unknown | None:

@@ -90,7 +90,7 @@ def render(content: Mapping[str, Any]) -> dict[str, Any]:
     blocks += [
         _section(_listed("*Which GPUs*", devices(content))),
         _section(_listed("*Also in this incident*", _others(content))),
-        _footer(content),
+        {"type": "context", "elements": [_mrkdwn(_about(content))]},
     ]
     return fit({"text": _summary(content), "blocks": blocks})
 
@@ -105,6 +105,7 @@ def render_text(content: Mapping[str, Any]) -> str:
         *devices(content),
         _how_long(content),
         _cost(content),
+        _about(content),
     ]
     todo = (
         f"\n*Do this*\n{code_block(content['action'], 1000)}" if content["state"] == "open" else ""
@@ -128,8 +129,9 @@ def _story(content: Mapping[str, Any]) -> str:
     count = gpus(content["gpus"])
     if total is not None and total > content["gpus"]:
         count = f"{count.partition(' ')[0]} of {gpus(total)}"
-    reason = safe(content["reason"].replace("_", " "), 60)
-    return _STORIES.get(content["reason"], reason + ": {gpus}").format(gpus=count)
+    if story := _STORIES.get(content["reason"]):
+        return story.format(gpus=count)
+    return f"{safe(content['reason'].replace('_', ' '), 60)}: {count}"
 
 
 def _subject(subject: str) -> str:
@@ -192,13 +194,15 @@ def _what(content: Mapping[str, Any]) -> str:
 
 
 def _how_long(content: Mapping[str, Any]) -> str:
-    since = f"since {when(content['since'])} ({utc(content['since'])})"
-    if not _counted(content):  # its card is not edited as time goes by: no span that would be old
-        return f"*How long*\n{since}"
     begin, end = content["since"], content["running"]["as_of"]
+    since = f"since {when(begin)} ({utc(begin)})"
+    is_open = content["state"] == "open"
+    if is_open and not _counted(content):
+        # No edit follows its time, so that a span would soon be wrong.
+        return f"*How long*\n{since}"
     span = duration(max(timedelta(), datetime.fromisoformat(end) - datetime.fromisoformat(begin)))
     bound = "at least " if content["evidence"].get("at_least") else ""
-    return f"*How long*\n{bound}{span} up to {when(end)}\n{since}"
+    return f"*How long*\n{bound}{span}, {'as of' if is_open else 'until'} {when(end)}\n{since}"
 
 
 def _counted(content: Mapping[str, Any]) -> bool:
@@ -209,7 +213,7 @@ def _counted(content: Mapping[str, Any]) -> bool:
 def _cost(content: Mapping[str, Any]) -> str:
     run = content["running"]
     if content["detector"] == "telemetry":
-        return "*Cost*\nnot known: nobody sees what these GPUs do"
+        return "*Cost*\nnot known while their telemetry fails"
     if not _counted(content):
         return "*Cost*\nnone is counted"
     rows = [f"{dollars(run['cost_usd'])} · {hours(run['gpu_hours'])}"]
@@ -237,7 +241,7 @@ def _others(content: Mapping[str, Any]) -> list[str]:
     return rows
 
 
-def _footer(content: Mapping[str, Any]) -> Block:
+def _about(content: Mapping[str, Any]) -> str:
     about = f"cluster {code(content['cluster'])} · {safe(content['detector'])}/{safe(content['reason'])}"
     detected, delivered = content["detected"], content["delivered"]
     parts = [about, f"detected {when(detected)}"]
@@ -246,7 +250,7 @@ def _footer(content: Mapping[str, Any]) -> Block:
     late = datetime.fromisoformat(delivered) - datetime.fromisoformat(detected)
     if late >= LATE:
         parts.append(f":hourglass: delivered {when(delivered)}, {duration(late)} late")
-    return {"type": "context", "elements": [_mrkdwn(" · ".join(parts))]}
+    return " · ".join(parts)
 
 
 def _listed(head: str, rows: Sequence[str]) -> str:

@@ -36,9 +36,7 @@ def devices(content: Mapping[str, Any]) -> list[str]:
     each = zip(accelerators, content["running"]["device_gpu_hours"], strict=True)
     # What no series has named is told by its pod, once however many of them it holds.
     rows = Counter(_device(device, spent) for device, spent in each)
-    named = [
-        f"{row} × {number(count)}" if count > 1 else row for row, count in rows.items()
-    ]
+    named = [f"{row}, {count} of them" if count > 1 else row for row, count in rows.items()]
     hidden = sum(list(rows.values())[SHOWN:]) + content["omitted"].get("accelerators", 0)
     return [*named[:SHOWN], f"+{number(hidden)} more"] if hidden else named
 
@@ -81,9 +79,8 @@ def _telemetry(content: Mapping[str, Any]) -> Lines:
     pro = [safe(evidence.get("what_to_check"), 600)]
     if share := run.get("share"):
         total = run["judged_gpus"]
-        pro.append(
-            f"{number(share * total)} of the {number(total)} GPUs old enough to be judged cannot be"
-        )
+        dark = f"{number(share * total)} of the {number(total)} GPUs"
+        pro.append(f"Cannot be judged: {dark} that are old enough")
     workloads = evidence.get("workloads", [])
     if workloads:
         named = [code(name) for name in workloads[:SHOWN]]
@@ -91,7 +88,7 @@ def _telemetry(content: Mapping[str, Any]) -> Lines:
         pro.append("Concerns " + ", ".join(named) + (f", +{hidden} more" if hidden > 0 else ""))
     for metric, count in sorted((run.get("dropped") or {}).items())[:SHOWN]:
         pro.append(f"{code(metric)}: {number(count)} impossible values dropped")
-    return pro, ["Nobody knows meanwhile whether these GPUs are idle: they are counted as neither"]
+    return pro, ["These GPUs are called neither idle nor busy meanwhile"]
 
 
 def _any(content: Mapping[str, Any]) -> Lines:
@@ -109,7 +106,6 @@ _SHOWN_ELSEWHERE = frozenset(
         "as_of",
         "cost_usd",
         "created_by",
-        "device_gpu_hours",
         "gpu_hours",
         "held_bytes",
         "instance_type",

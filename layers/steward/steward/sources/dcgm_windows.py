@@ -92,8 +92,9 @@ class Answers:
         """The devices, and their metrics, that only raw samples can tell the truth about.
 
         These have a value out of range (a mean is NaN where any sample is), answers that do not
-        fit together (a sample arrived between two queries), or several series none of which
-        spans the longest window: counts alone cannot tell a succession from a duplicate.
+        fit together (a sample arrived between two queries), several series that disagree, or
+        several none of which spans the longest window: counts alone cannot tell a succession from
+        a duplicate.
         """
         found = {device: frozenset(self._doubts(device)) for device in self._series}
         return {device: metrics for device, metrics in found.items() if metrics}
@@ -144,7 +145,8 @@ class Answers:
         for family in FAMILIES:
             if family in ACTIVITY and family not in device.believed:
                 continue
-            if any(self._bad(self._rows[labels], family) for labels in self._series[device]):
+            rows = (self._rows[labels] for labels in self._series[device])
+            if self._disagree(device, family) or any(self._bad(row, family) for row in rows):
                 yield family.metric
         activity = self._activity(device)
         if activity is None or len(self._series[device]) == 1:
@@ -152,6 +154,13 @@ class Answers:
         fullest = max(self._values(device, self._column(activity, COUNT)))
         if fullest < self._span.expected(self._span.longest):
             yield from (f.metric for f in FAMILIES if f not in ACTIVITY or f is activity)
+
+    def _disagree(self, device: Device, family: Family) -> bool:
+        """Tell whether series say different levels, so that which one is newer matters."""
+        if family in ACTIVITY:
+            return False  # a window takes the highest of all
+        said = self._values(device, self._column(family, family.functions[0]))
+        return len(set(said)) > 1
 
     def _bad(self, row: Mapping[Column, float], family: Family) -> bool:
         for minutes in self._span.minutes if family in ACTIVITY else (self._span.longest,):

@@ -108,7 +108,9 @@ def _read(lists: Lists) -> KubernetesReading:
     nodes = lists.read("nodes", CORE, read_node)
     namespaces = lists.read("namespaces", CORE, read_namespace, accept=METADATA_ONLY)
     cluster_queues, local_queues, workloads = _read_kueue(lists)
-    pods = lists.read("pods", CORE, read_pod, fields=LIVE_PODS) or ()
+    listed = lists.read("pods", CORE, read_pod, fields=LIVE_PODS) or ()
+    # A pod that two pages of a changing list both hold is one pod.
+    pods = {(one.pod.namespace, one.pod.name): one for one in listed}.values()
     controllers = _read_controllers(lists, pods)
     return KubernetesReading(
         pods=tuple(attach(pod, controllers) for pod in pods),

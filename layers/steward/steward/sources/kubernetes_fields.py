@@ -97,11 +97,11 @@ def optional_time(parent: Mapping[str, Any], key: str) -> datetime | None:
         if isinstance(value, int | float):
             return datetime.fromtimestamp(value, UTC)
         when = datetime.fromisoformat(value)
-    except (TypeError, ValueError, OverflowError) as error:
+        if when.tzinfo is None:
+            raise MalformedError(f"{key} is {value!r:.40}, a time without an offset")
+        return when.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError, OSError) as error:
         raise MalformedError(f"{key} is {value!r:.40}, not a time") from error
-    if when.tzinfo is None:
-        raise MalformedError(f"{key} is {value!r:.40}, a time without an offset")
-    return when.astimezone(UTC)
 
 
 def time(parent: Mapping[str, Any], key: str) -> datetime:

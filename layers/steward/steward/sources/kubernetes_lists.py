@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from steward.cluster.snapshot import Part, PartStatus
@@ -27,7 +28,7 @@ class _Listing[T]:
     """What a list held: objects that could be read, and the faults of those that could not."""
 
     found: list[T] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    faults: dict[str, str] = field(default_factory=dict)
     seen: int = 0
 
     @property
@@ -46,7 +47,8 @@ class _Listing[T]:
         """Name the objects that were left out."""
         if not self.faults:
             return ""
-        named = "; ".join(self.faults[:_NAMED])
+        told = (f"{name}: {fault}" for name, fault in islice(self.faults.items(), _NAMED))
+        named = "; ".join(told)
         more = "; …" if len(self.faults) > _NAMED else ""
         return f"left out {len(self.faults)} malformed of {self.seen} objects: {named}{more}"
 
@@ -102,7 +104,8 @@ class Lists:
         except StewardError as error:
             self.parts.append(_refused(resource, error, at, core=root == CORE))
             return None
-        self.parts.append(part(resource, listing.status, at, listing.detail))
+        left_out = tuple(listing.faults)
+        self.parts.append(part(resource, listing.status, at, listing.detail, left_out))
         return tuple(listing.found) if listing.status is PartStatus.OK else None
 
     def _collect[T](
@@ -114,7 +117,7 @@ class Lists:
                 try:
                     noun = reduce(_object(item))
                 except MalformedError as error:
-                    listing.faults.append(f"{_name(item, index)}: {error}")
+                    listing.faults[_name(item, index)] = str(error)
                     continue
                 if noun is not None:
                     listing.found.append(noun)
@@ -122,9 +125,12 @@ class Lists:
         return listing
 
 
-def part(resource: str, status: PartStatus, at: datetime, detail: str) -> Part:
+def part(
+    resource: str, status: PartStatus, at: datetime, detail: str, left_out: tuple[str, ...] = ()
+) -> Part:
     """Give the part of a resource."""
-    return Part(name=f"kubernetes/{resource}", status=status, at=at, detail=detail)
+    name = f"kubernetes/{resource}"
+    return Part(name=name, status=status, at=at, detail=detail, left_out=left_out)
 
 
 def _refused(resource: str, error: StewardError, at: datetime, *, core: bool = False) -> Part:

@@ -6,6 +6,7 @@ or annotations, and of a pod's labels only those in :data:`POD_LABELS`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from steward.cluster.accelerators import Owner
@@ -50,7 +51,9 @@ POD_LABELS = frozenset(
 
 _INSTANCE_TYPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _HEALTH = "sagemaker.amazonaws.com/node-health-status"
-_LIVE = ("Pending", "Running")
+_FINISHED = ("Succeeded", "Failed")
+_MOST = 1024
+"""More accelerators than any node has: a pod that requests as many is a mistake of its author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def read_pod(item: Mapping[str, Any]) -> BoundPod | None:
     """Reduce a pod; None where it holds no accelerator.
 
     A pod holds its accelerators from the moment it is bound to a node until it has finished: also
-    while it pulls images (Pending) and while it terminates.
+    while it pulls images (Pending), while its node is silent (Unknown) and while it terminates.
 
     Raises
     ------
@@ -95,11 +98,11 @@ def read_pod(item: Mapping[str, Any]) -> BoundPod | None:
     if node is None:
         return None
     requests = effective_requests(spec, is_accelerator)
-    if not requests or text(status, "phase") not in _LIVE:
+    if not requests or optional_text(status, "phase") in _FINISHED:
         return None
-    count = sum(requests.values())
-    if not isinstance(count, int) and count.denominator != 1:
-        raise MalformedError(f"resources: {float(count)} accelerators, not a whole number")
+    count = sum(requests.values(), Fraction())
+    if count.denominator != 1 or not 0 < count <= _MOST:
+        raise MalformedError(f"resources: {float(count):g} accelerators, not 1 to {_MOST}")
     metadata = mapping(item, "metadata")
     namespace, name = text(metadata, "namespace"), text(metadata, "name")
     kept = {k: v for k, v in labels(metadata).items() if k in POD_LABELS}

@@ -79,8 +79,12 @@ class Delivery:
         pending = by_urgency(c for c in cards if c.desired != c.delivered or c.doubtful)
         return sum(not self._deliver(card) for card in pending)
 
+    def _may_call(self, card: Card) -> bool:
+        silent = self._unanswered >= UNANSWERED
+        return not (self._stopped or silent or card.channel in self._resting)
+
     def _deliver(self, card: Card) -> bool:
-        if self._stopped or self._unanswered >= UNANSWERED or card.channel in self._resting:
+        if not self._may_call(card):
             return card.desired == card.delivered
         if card.intent is not None and card.posted is None:
             card = replace(card, doubtful=(*card.doubtful, card.intent), intent=None)
@@ -96,7 +100,7 @@ class Delivery:
                     return self._note(card, error)
                 logger.warning("a doubtful post stays open", card=card.key, error=str(error))
                 break
-        return card.desired == card.delivered or self._send(card)
+        return card.desired == card.delivered or (self._may_call(card) and self._send(card))
 
     def _look_up(self, card: Card, attempt: Attempt) -> Card:
         """Settle a post of unknown outcome: it is the card, one too many, or never was."""

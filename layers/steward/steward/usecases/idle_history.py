@@ -34,7 +34,8 @@ def find_beginnings(
     accelerators : sequence of Accelerator
         Every allocated one.
     memory : Memory
-        Running stretches; one whose beginning is only "at least" is looked up again.
+        Running stretches; one whose beginning is only "at least", or that no window followed to
+        its end (ticks were missed, or are further apart than a window), is looked up again.
     cluster : ClusterPolicy
         Limits by holder.
     metrics : MetricsReader
@@ -58,7 +59,7 @@ def find_beginnings(
     for accelerator in accelerators:
         limits = limits_of(accelerator, cluster)
         stretch = known.get(accelerator.key)
-        if (stretch and stretch.exact) or accelerator.uuid is None:
+        if accelerator.uuid is None or (stretch and _seen_through(stretch, limits, end)):
             continue
         if not judge(accelerator, limits, end, readable=True).idle:
             continue
@@ -120,9 +121,12 @@ def find_ends(
     memory: Memory,
     cluster: ClusterPolicy,
     metrics: MetricsReader,
-    end: datetime,
+    now: datetime,
 ) -> tuple[IdleEnd, ...]:
     """Find the last idle sample of every remembered stretch that is not idle any more.
+
+    Looks past the end of the windows, up to `now`: no later tick will count the last minutes of
+    what is over.
 
     Raises
     ------
@@ -130,10 +134,11 @@ def find_ends(
         What the metrics source raised; the caller goes on without.
     """
     running = memory.running_stretches()
-    now = {accelerator.key: accelerator for accelerator in accelerators}
+    held = {accelerator.key: accelerator for accelerator in accelerators}
+    end = cluster.window_end(now)
     gone: dict[DeviceName, IdleStretch] = {}
     for key, stretch in running.items():
-        accelerator = now.get(key)
+        accelerator = held.get(key)
         if stretch.uuid is None:
             continue
         if accelerator is not None:
@@ -146,20 +151,30 @@ def find_ends(
         gone[device] = stretch
     if not gone:
         return ()
-    span = end - min(stretch.last for stretch in gone.values()) + timedelta(seconds=1)
-    answers = metrics.samples(end, min(span, LOOK_BACK).total_seconds(), list(gone))
+    span = now - min(stretch.last for stretch in gone.values()) + timedelta(seconds=1)
+    answers = metrics.samples(now, min(span, LOOK_BACK).total_seconds(), list(gone))
     finished = _finished(workloads)
+    taken = {(a.uuid, a.mig): a.holder.since for a in held.values()}
     subjects = {s.key: incident.subject for incident in memory.idle for s in incident.stretches}
     ends = []
     for series in answers:
         stretch = gone[series.device]
-        limits = _limits(now.get(stretch.key), stretch, cluster)
-        ends.append(ending(series, stretch, limits, finished.get(subjects[stretch.key])))
+        limits = _limits(held.get(stretch.key), stretch, cluster)
+        until = [finished.get(subjects[stretch.key])]
+        if stretch.key not in held:
+            until.append(taken.get((stretch.uuid, stretch.mig)))
+        given_up = min((when for when in until if when is not None), default=None)
+        ends.append(ending(series, stretch, limits, given_up))
     return tuple(ends)
 
 
+def _seen_through(stretch: IdleStretch, limits: IdleLimits, end: datetime) -> bool:
+    """Tell whether its beginning is known, and the present window goes on where it was last seen."""
+    return stretch.exact and stretch.last >= end - timedelta(minutes=limits.window_minutes)
+
+
 def ending(
-    series: Samples, stretch: IdleStretch, limits: IdleLimits, finished: datetime | None
+    series: Samples, stretch: IdleStretch, limits: IdleLimits, given_up: datetime | None
 ) -> IdleEnd:
     """Follow a remembered stretch to its last idle sample.
 
@@ -167,15 +182,16 @@ def ending(
     ----------
     series : Samples
         From the stretch's last known sample on.
-    finished : datetime or None
-        When the job finished: an exporter goes on naming a pod for a while after its end.
+    given_up : datetime or None
+        When the job finished, or another pod took the device: an exporter goes on naming a pod for
+        a while after its end, and a pod may return under the same name.
     """
     last = stretch.last
     idle = [last]
     for when, value in zip(series.times, series.values, strict=True):
         if when <= last:
             continue
-        if value > limits.activity_max or (finished is not None and when > finished):
+        if value > limits.activity_max or (given_up is not None and when > given_up):
             break
         idle.append(when)
     return IdleEnd(key=stretch.key, last=idle[-1], observed_seconds=_observed(idle, limits))

@@ -120,19 +120,18 @@ def read_cluster(
 ) -> Snapshot:
     """Read every source of a cluster into one snapshot; what was refused is a named part."""
     at = clock.now()
-    end = at - timedelta(seconds=cluster.metrics.delay_seconds)
     control = sources.cluster(cluster).read()
     kubernetes = sources.kubernetes(cluster).read()
     metrics = _Metrics(sources.metrics(cluster), clock)
     reading, accelerators, ends = _accelerators(
-        cluster, memory, kubernetes, control.control_plane, metrics, end
+        cluster, memory, kubernetes, control.control_plane, metrics, at
     )
     namespaces = kubernetes.namespaces
     return Snapshot(
         cluster=cluster.name,
         scope=SCOPE,
         at=at,
-        window_end=end,
+        window_end=cluster.window_end(at),
         parts=(*control.parts, *kubernetes.parts, metrics.part()),
         control_plane=control.control_plane,
         nodes=kubernetes.nodes,
@@ -183,9 +182,10 @@ def _accelerators(
     kubernetes: KubernetesReading,
     control_plane: ControlPlane,
     metrics: _Metrics,
-    end: datetime,
+    at: datetime,
 ) -> tuple[MetricsReading | None, tuple[Accelerator, ...], tuple[IdleEnd, ...]]:
     """Read the windows, allocate, and look back for those that need it."""
+    end = cluster.window_end(at)
     reading = metrics.ask(lambda source: source.read(end, cluster.windows()), needed=True)
     looked_up: tuple[DeviceReading, ...] | None = ()
     if reading is not None:
@@ -199,7 +199,7 @@ def _accelerators(
     if reading is None or not _read(kubernetes, "kubernetes/pods"):
         return reading, accelerators, ()
     ends = metrics.ask(
-        lambda source: find_ends(accelerators, kubernetes.workloads, memory, cluster, source, end)
+        lambda source: find_ends(accelerators, kubernetes.workloads, memory, cluster, source, at)
     )
     begun = metrics.ask(lambda source: find_beginnings(accelerators, memory, cluster, source, end))
     return reading, begun or accelerators, ends or ()
