@@ -5,9 +5,10 @@ or annotations, and of a pod's labels only those in :data:`POD_LABELS`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+import msgspec
 
 from steward.cluster.accelerators import Owner
 from steward.cluster.snapshot import Node
@@ -56,8 +57,7 @@ _MOST = 1024
 """More accelerators than any node has: a pod that requests as many is a mistake of its author."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(msgspec.Struct, frozen=True):
     """The controller that an object names as its owner; its namespace is the object's own."""
 
     group: str
@@ -65,8 +65,7 @@ class Reference:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Controlled:
+class Controlled(msgspec.Struct, frozen=True):
     """An object that may be an owner itself: who it is, and who controls it."""
 
     namespace: str
@@ -74,8 +73,7 @@ class Controlled:
     controller: Reference | None
 
 
-@dataclass(frozen=True, slots=True)
-class BoundPod:
+class BoundPod(msgspec.Struct, frozen=True):
     """A GPU pod before its owners are known: `pod.owner` is still the pod itself."""
 
     pod: GpuPod

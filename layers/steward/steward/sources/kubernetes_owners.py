@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import replace
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from steward.cluster.accelerators import Owner
 from steward.sources.kubernetes_objects import BoundPod, Reference
@@ -17,8 +18,7 @@ DEPTH = 5
 """Longest chain that is followed; RayJob, RayCluster and Pod make two."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerKind:
+class OwnerKind(msgspec.Struct, frozen=True):
     """Where a kind of owner is listed; without a version, the API group is asked for it."""
 
     group: str
