@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from local.metrics.server import available
 from local.replay import ROOT, main, replay
 from tests.recordings import RecordedPod, write_recording
 
@@ -326,3 +327,13 @@ def test_a_bad_policy_is_exit_2_with_file_and_key(tmp_path, capsys):
     assert "governance.yaml" in err
     assert "tik" in err
     assert "tick" in err
+
+
+@pytest.mark.prometheus
+@pytest.mark.skipif(not available(), reason="prometheus and promtool are not installed")
+def test_a_real_prometheus_and_the_reader_in_process_tell_the_same(tmp_path, monkeypatch):
+    folder = write_recording(tmp_path, [wakes_up()], START, END)
+    recorded = run(folder)[1]
+    monkeypatch.setenv("METRICS", "prometheus")
+    assert run(folder)[1] == recorded
+    assert of(recorded, "finding")
