@@ -1,7 +1,7 @@
 """A Slack that keeps what is posted, refuses what Slack refuses, and answers as a script says.
 
-Answers chat.postMessage, chat.update, chat.delete, conversations.history and auth.test. Tokens are checked for
-presence only, and recorded nowhere.
+Answers chat.postMessage, chat.update, chat.delete, conversations.history and auth.test. Tokens are
+checked for presence only, and recorded nowhere.
 """
 
 import json

@@ -344,7 +344,7 @@ def test_the_cluster_role_grants_exactly_what_is_listed() -> None:
     rules = next(one for one in role if one["kind"] == "ClusterRole")["rules"]
     granted = {(g, r) for rule in rules for g in rule["apiGroups"] for r in rule["resources"]}
     assert granted == asked
-    assert {verb for rule in rules for verb in rule["verbs"]} == {"get", "list"}
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"list"}
 
 
 # --- paging --------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """What CloudFormation is given once SAM has transformed the template."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -175,12 +176,16 @@ def test_a_function_is_told_only_what_it_uses(
     assert set(deployed[function]["Properties"]["Environment"]["Variables"]) == COMMON | names
 
 
-def test_local_settings_are_empty_unless_somebody_sets_them(written: Document) -> None:
-    parameters = written["Parameters"]
+@pytest.mark.parametrize("name", ["LocalEndpoint", "LocalNow"])
+def test_a_deployment_cannot_be_pointed_at_a_rig(name: str, written: Document) -> None:
+    parameter = written["Parameters"][name]
 
     # botocore reads an empty AWS_ENDPOINT_URL as unset, and Settings an empty LOCAL_ENDPOINT.
-    assert parameters["LocalEndpoint"]["Default"] == ""
-    assert parameters["LocalNow"]["Default"] == ""
+    assert parameter["Default"] == ""
+    # CloudFormation refuses what the pattern does not match as a whole. With an endpoint the Slack
+    # token and the cluster's bearer token would travel to it, without TLS.
+    assert re.fullmatch(parameter["AllowedPattern"], "") is not None
+    assert re.fullmatch(parameter["AllowedPattern"], "http://172.17.0.1:8930") is None
 
 
 def test_stores_are_private_encrypted_and_outlive_the_stack(deployed: Document) -> None:

@@ -1,5 +1,7 @@
 """The sole place that names concrete adapters: builds each when it is first asked for.
 
+Only the readers of a cluster are made elsewhere, in :mod:`steward.sources.factory`: one set a cluster.
+
 Imports stand inside the properties on purpose: a function pays only for what it uses.
 """
 

@@ -55,7 +55,6 @@ def test_a_pod_keeps_nothing_but_what_the_noun_holds() -> None:
     assert dict(read.pod.labels) == {
         "kueue.x-k8s.io/queue-name": "hyperpod-ns-audio-localqueue",
         "sagemaker.user/created-by": "mira",
-        "job-name": "trainer",
     }
     assert "hunter2" not in msgspec.json.encode(read).decode()
 

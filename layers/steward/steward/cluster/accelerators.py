@@ -1,6 +1,5 @@
 """An accelerator as one tick saw it, and the verdict that its detection window allows."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -247,9 +246,3 @@ def _why_unknown(
         return UnknownReason.TELEMETRY_LOST if accelerator.ever_seen else UnknownReason.NO_TELEMETRY
     recent = accelerator.last_sample is not None and accelerator.last_sample > window_end - RECENT
     return UnknownReason.LOW_COVERAGE if recent else UnknownReason.TELEMETRY_LOST
-
-
-def coverage(accelerators: Iterable[Accelerator], minutes: int) -> float:
-    """Mean coverage (0-1) of a window over accelerators; one without the window counts as 0."""
-    shares = [w.coverage if (w := a.window(minutes)) else 0.0 for a in accelerators]
-    return sum(shares) / len(shares) if shares else 0.0

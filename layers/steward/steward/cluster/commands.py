@@ -31,7 +31,7 @@ def release(owner: Owner, workload: str | None) -> str:
     Returns
     -------
     str
-        Scale a Deployment or StatefulSet to zero; else deactivate the Workload; else suspend a job
+        Scale a Deployment, StatefulSet or ReplicaSet to zero; else deactivate the Workload; else suspend a job
         that knows how; else, for anything without a gentler way, delete it.
     """
     namespace = shlex.quote(owner.namespace)

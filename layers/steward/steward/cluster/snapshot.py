@@ -1,6 +1,6 @@
 """Everything one tick saw of one cluster that is not secret, and what it could not see."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
@@ -151,8 +151,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         When the reads began; detection windows end at `at` less the metric delay.
     window_end : datetime
         Where every window of this snapshot ends.
-    governed : tuple of str
-        Namespaces that exist; None where they could not be listed.
+    namespaces : tuple of str, or None
+        Names of those that exist, sorted; None where they could not be listed.
     idle_ends : tuple of IdleEnd
         For stretches that the memory knew and this tick no longer sees idle.
     """
@@ -188,11 +188,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a part was read."""
         part = self.part(name)
         return part is not None and part.status is PartStatus.OK
-
-    @property
-    def delay(self) -> timedelta:
-        """The metric delay that this snapshot allowed for."""
-        return self.at - self.window_end
 
 
 def _below(name: str, prefix: str) -> bool:

@@ -152,7 +152,8 @@ def _finding(incident: IdleIncident, judged: Sequence[Judged], cluster: ClusterP
         gpu_hours=_hours(incident.stretches),
         cost_usd=_cost(incident.stretches),
         action=release(holder.owner, holder.workload) if whole_job else look(holder),
-        parts=tuple(sorted(keys)),
+        # Also what cannot be judged now: it was idle, and nobody has seen it work since.
+        parts=tuple(sorted(s.key for s in incident.stretches if s.ended is None)),
         evidence=_evidence(idle, judged, running, limits, cluster),
     )
 

@@ -35,20 +35,10 @@ POD_LABELS = frozenset(
     {
         "kueue.x-k8s.io/queue-name",
         "kueue.x-k8s.io/priority-class",
-        "kueue.x-k8s.io/cluster-queue-name",
-        "kueue.x-k8s.io/local-queue-name",
-        "kueue.x-k8s.io/podset",
-        "kueue.x-k8s.io/pod-group-name",
-        "kueue.x-k8s.io/managed",
         "sagemaker.user/created-by",
-        "batch.kubernetes.io/job-name",
-        "job-name",
-        "jobset.sigs.k8s.io/jobset-name",
-        "training.kubeflow.org/job-name",
-        "ray.io/cluster",
     }
 )
-"""Labels of a pod that a snapshot may hold: who queued it, who made it, which job it is of."""
+"""Labels of a pod that are kept: who queued it, and who made it. Nothing else of them is read."""
 
 _INSTANCE_TYPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _HEALTH = "sagemaker.amazonaws.com/node-health-status"

@@ -42,6 +42,8 @@ class QueryApi:
         Region of the AMP workspace; None sends unsigned requests.
     credentials : callable
         Where SigV4 gets its credentials from.
+    monotonic : callable
+        Seconds of a clock that never goes back.
 
     Notes
     -----

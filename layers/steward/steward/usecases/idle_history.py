@@ -59,7 +59,9 @@ def find_beginnings(
     for accelerator in accelerators:
         limits = limits_of(accelerator, cluster)
         stretch = known.get(accelerator.key)
-        if accelerator.uuid is None or (stretch and _seen_through(stretch, limits, end)):
+        if accelerator.uuid is None or (
+            stretch and _seen_through(stretch, accelerator, limits, end)
+        ):
             continue
         if not judge(accelerator, limits, end, readable=True).idle:
             continue
@@ -168,8 +170,17 @@ def find_ends(
     return tuple(ends)
 
 
-def _seen_through(stretch: IdleStretch, limits: IdleLimits, end: datetime) -> bool:
-    """Tell whether its beginning is known, and the present window goes on where it was last seen."""
+def _seen_through(
+    stretch: IdleStretch, accelerator: Accelerator, limits: IdleLimits, end: datetime
+) -> bool:
+    """Tell whether its beginning is known, and the present window goes on where it was last seen.
+
+    Where the window dropped samples the newest may be one of them: only raw ones tell the last that
+    was idle.
+    """
+    window = accelerator.window(limits.window_minutes)
+    if window is None or window.invalid:
+        return False
     return stretch.exact and stretch.last >= end - timedelta(minutes=limits.window_minutes)
 
 
