@@ -326,3 +326,15 @@ def test_the_order_of_findings_within_an_evaluation_does_not_matter() -> None:
 
 def _reversed(evaluation: Evaluation) -> Evaluation:
     return replace(evaluation, findings=evaluation.findings[::-1])
+
+
+def test_an_end_that_is_known_is_not_held_by_what_went_dark_afterwards() -> None:
+    # 12:05: seen to work, and said so. 12:10: its telemetry is gone; that it had ended stays true,
+    # and ten minutes after it was last seen idle it resolves.
+    alert = after(
+        SEEN,
+        an_evaluation("12:05", cleared=(ended(),)),
+        an_evaluation("12:10", cleared=(ended(),), unknown=(an_unknown(),)),
+    )
+    assert (alert.state, alert.resolved) == (AlertState.RESOLVED, at("12:10"))
+    assert alert.resolution is Resolution.ACTIVE_AGAIN

@@ -2,6 +2,7 @@
 
 from copy import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -13,6 +14,7 @@ from steward.cluster.snapshot import Node, PartStatus
 from steward.events import Request
 from steward.ports import DeviceName, GpuPod
 from steward.stores.bucket import Memories, Snapshots
+from steward.usecases.evaluate_snapshot import fold
 from steward.usecases.take_snapshot import clusters_wanted, read_cluster, take_snapshot
 from tests.builders import DELAY, NOON, a_cluster, at
 from tests.fakes import FakeKubernetes, FakeMetrics, FakeSources, FixedTime, Recorder
@@ -280,3 +282,19 @@ def test_requests_resolve_to_clusters_by_name_arn_or_place():
     assert wanted("nobody") == []
     assert wanted("ml-eu", age=15) == ["ml-eu"]
     assert wanted("ml-eu", age=16) == []
+
+
+def test_a_gap_longer_than_coverage_allows_is_looked_at_sample_by_sample():
+    # A sample every 55 s, idle throughout, and a gap from 11:41 to 11:54 (13 min): the window still
+    # has 80 %, but those thirteen minutes are nobody's.
+    points = [(at("9:00") + timedelta(seconds=55 * n), 0.0) for n in range(200)]
+    points = [(t, v) for t, v in points if not at("11:41") < t < at("11:54")]
+    metrics = FakeMetrics({device(): points})
+    before = read([a_pod()], metrics, when=at("11:40"))
+    memory = fold("k1", before, EMPTY, CLUSTER)[1]
+    snapshot = read([a_pod()], metrics, memory=memory, when=at("11:58"))
+    (finding,) = fold("k2", snapshot, memory, CLUSTER)[0].findings
+    seen = [t for t, _ in points if t <= at("11:56")]
+    steps = [(b - a).total_seconds() for a, b in pairwise(seen)]
+    assert max(steps) > 720
+    assert finding.gpu_hours == round(sum(s for s in steps if s <= 720) / 3600, 6)

@@ -109,7 +109,8 @@ class _Step:
             # Nobody looked: neither absent nor unknown. Else nothing that only an audit looks at
             # could ever end, and all of it would be stale between two audits.
             return before
-        if self._held(before.finding):
+        # An end that the detector told is known, whatever can be judged of its subject since.
+        if before.key not in self._cleared and self._held(before.finding):
             return self._hold(before)
         return None if before.state is AlertState.DAMPED else self._absent(before)
 

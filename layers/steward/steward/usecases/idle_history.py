@@ -60,7 +60,7 @@ def find_beginnings(
         limits = limits_of(accelerator, cluster)
         stretch = known.get(accelerator.key)
         if accelerator.uuid is None or (
-            stretch and _seen_through(stretch, accelerator, limits, end)
+            stretch and _seen_through(stretch, accelerator, cluster, end)
         ):
             continue
         if not judge(accelerator, limits, end, readable=True).idle:
@@ -171,17 +171,20 @@ def find_ends(
 
 
 def _seen_through(
-    stretch: IdleStretch, accelerator: Accelerator, limits: IdleLimits, end: datetime
+    stretch: IdleStretch, accelerator: Accelerator, cluster: ClusterPolicy, end: datetime
 ) -> bool:
-    """Tell whether its beginning is known, and the present window goes on where it was last seen.
+    """Tell whether its beginning is known, and nothing between then and now went unseen.
 
-    Where the window dropped samples the newest may be one of them: only raw ones tell the last that
-    was idle.
+    Where the window dropped samples the newest may be one of them, and after a gap that coverage
+    refuses some of the time is nobody's: only raw samples tell. At a pace slower than that gap two
+    ticks count as seen through.
     """
+    limits = limits_of(accelerator, cluster)
     window = accelerator.window(limits.window_minutes)
     if window is None or window.invalid:
         return False
-    return stretch.exact and stretch.last >= end - timedelta(minutes=limits.window_minutes)
+    unseen = max(_longest_gap(limits), timedelta(minutes=2 * cluster.tick_minutes))
+    return stretch.exact and stretch.last >= end - unseen
 
 
 def ending(
@@ -220,9 +223,14 @@ def _limits(
 
 def _observed(times: Sequence[datetime], limits: IdleLimits) -> float:
     """Add up the time that samples cover; nobody saw what lies in a gap that coverage refuses."""
-    longest = round(limits.window_minutes * 60 * (1 - limits.coverage_min), 3)
-    steps = ((later - earlier).total_seconds() for earlier, later in pairwise(times))
-    return sum(step for step in steps if step <= longest)
+    longest = _longest_gap(limits)
+    steps = (later - earlier for earlier, later in pairwise(times))
+    return sum(step.total_seconds() for step in steps if step <= longest)
+
+
+def _longest_gap(limits: IdleLimits) -> timedelta:
+    """Give the longest gap that a window may have and still carry a verdict."""
+    return timedelta(minutes=round(limits.window_minutes * (1 - limits.coverage_min), 6))
 
 
 def _finished(workloads: Iterable[Workload]) -> Mapping[str, datetime]:
