@@ -177,13 +177,14 @@ def _seen_through(
 
     Where the window dropped samples the newest may be one of them, and after a gap that coverage
     refuses some of the time is nobody's: only raw samples tell. At a pace slower than that gap two
-    ticks count as seen through.
+    ticks count as seen through, but never more than the window looked at.
     """
     limits = limits_of(accelerator, cluster)
     window = accelerator.window(limits.window_minutes)
     if window is None or window.invalid:
         return False
-    unseen = max(_longest_gap(limits), timedelta(minutes=2 * cluster.tick_minutes))
+    pace = max(_longest_gap(limits), timedelta(minutes=2 * cluster.tick_minutes))
+    unseen = min(pace, timedelta(minutes=limits.window_minutes))
     return stretch.exact and stretch.last >= end - unseen
 
 
