@@ -180,7 +180,7 @@ def _seeded(running: Cloud) -> Iterator[Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; 1 where a ratio is over the ceiling, 2 where nothing was built."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=7, help="counted runs of each (default 7)")
+    parser.add_argument("--runs", type=int, default=11, help="counted runs of each (default 11)")
     given = parser.parse_args(arguments)
     os.environ[CHOICE] = "recorded"
     console = Console(width=110)
