@@ -8,7 +8,8 @@ from steward.cluster.kueue import Condition, Workload
 from steward.cluster.memory import IdleIncident, IdleStretch, Memory
 from steward.cluster.policy import IdleLimits, Override
 from steward.ports import DeviceName, Samples
-from steward.usecases.idle_history import beginning, ending, find_ends
+from steward.usecases import idle_history
+from steward.usecases.idle_history import beginning, ending, find_beginnings, find_ends
 from tests.builders import DELAY, NOON, a_cluster, a_holder, a_window, an_accelerator, at
 from tests.fakes import FakeMetrics
 
@@ -136,3 +137,19 @@ def test_the_limit_of_the_job_itself_says_what_is_idle():
     for now in ((), (an_accelerator(windows=(a_window(0.9),)),)):
         (end,) = find_ends(now, (), remembering(a_stretch()), cluster, metrics, END)
         assert end.last == at("10:01")
+
+
+def test_the_budget_counts_every_series_over_the_longest_span(monkeypatch):
+    # A day is 1,440 samples, a week 10,080: both together are two series of a week each, 20,160.
+    young = an_accelerator("GPU-1", holder=a_holder("young", since=END - timedelta(days=1)))
+    old = an_accelerator("GPU-2", holder=a_holder("old", since=END - timedelta(days=8)))
+    names = [
+        DeviceName(namespace="hyperpod-ns-research", pod=f"{name}-0", uuid=uuid)
+        for name, uuid in (("young", "GPU-1"), ("old", "GPU-2"))
+    ]
+    metrics = FakeMetrics({name: [(END, 0.0)] for name in names})
+    memory = Memory(cluster="ml-shared-01")
+    for budget, found in ((20_159, [True, False]), (20_162, [True, True])):
+        monkeypatch.setattr(idle_history, "SAMPLE_BUDGET", budget)
+        looked_up = find_beginnings((young, old), memory, a_cluster(), metrics, END)
+        assert [a.idle_since is not None for a in looked_up] == found

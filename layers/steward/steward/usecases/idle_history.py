@@ -55,7 +55,7 @@ def find_beginnings(
     """
     known = memory.running_stretches()
     wanted: dict[DeviceName, Accelerator] = {}
-    budget = SAMPLE_BUDGET
+    span = timedelta(0)
     for accelerator in accelerators:
         limits = limits_of(accelerator, cluster)
         stretch = known.get(accelerator.key)
@@ -65,13 +65,14 @@ def find_beginnings(
             continue
         if not judge(accelerator, limits, end, readable=True).idle:
             continue
-        budget -= _samples_in(_span(accelerator, end), cluster)
-        if wanted and budget < 0:
+        # One query has one range: every series in it is fetched over the longest span.
+        longest = max(span, _span(accelerator, end))
+        if wanted and (len(wanted) + 1) * _samples_in(longest, cluster) > SAMPLE_BUDGET:
             break
+        span = longest
         wanted[_name(accelerator)] = accelerator
     if not wanted:
         return tuple(accelerators)
-    span = max(_span(accelerator, end) for accelerator in wanted.values())
     answers = {
         series.device: series for series in metrics.samples(end, span.total_seconds(), list(wanted))
     }
