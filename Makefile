@@ -24,16 +24,17 @@ SAM_READY := .tools/sam-ready-$(SAM_VERSION)
 VENV_READY := .venv/ready
 GOVERNANCE ?= layers/policy/governance.yaml
 POLICY := layers/policy/policy.json
-STEWARD := $(shell find layers/steward functions -name '*.py' 2>/dev/null)
+STEWARD := $(shell find layers/steward functions -name '*.py' -o -name '*.json' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .SILENT:
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint build invoke replay rig bench deploy lock policy clean setup
+.PHONY: capture fetch-tick metrics-check
 MAKEFLAGS += --no-print-directory
 
 help: ## list the commands
-	awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV_READY) ## play an incident through the real functions and show its cards
 	$(PYTHON) -m local.demo
@@ -45,6 +46,24 @@ replay: $(VENV_READY) ## replay a recording: make replay RECORDING=<folder>
 	$(if $(RECORDING),,echo "make replay RECORDING=<folder>" >&2; exit 2)
 	$(PYTHON) -m local.replay "$(RECORDING)"
 
+# These three read a real cluster with your own access: AWS_PROFILE, and kubectl's kubeconfig.
+capture: $(VENV_READY) ## record a live cluster: make capture CLUSTER=<name> FROM=<time> TO=<time> [OUT=<folder>]
+	$(if $(and $(CLUSTER),$(FROM),$(TO)),,echo "make capture CLUSTER=<name> FROM=<time> TO=<time>" >&2; exit 2)
+	$(PYTHON) -m local.capture --cluster "$(CLUSTER)" --from "$(FROM)" --to "$(TO)" \
+		--governance "$(GOVERNANCE)" $(if $(OUT),--out "$(OUT)") $(if $(TICK),--tick "$(TICK)") \
+		$(if $(HISTORY),--history "$(HISTORY)") $(if $(KUBE_CONTEXT),--kube-context "$(KUBE_CONTEXT)") \
+		$(if $(METRICS_URL),--metrics-url "$(METRICS_URL)") $(if $(RENAME_JOBS),--rename-jobs)
+
+fetch-tick: $(VENV_READY) ## fetch a production tick as a recording: make fetch-tick CLUSTER=<name> AT=<time>
+	$(if $(and $(CLUSTER),$(AT)),,echo "make fetch-tick CLUSTER=<name> AT=<time> [BUCKET=<name>]" >&2; exit 2)
+	$(PYTHON) -m local.fetch_tick --cluster "$(CLUSTER)" --at "$(AT)" --governance "$(GOVERNANCE)" \
+		$(if $(BUCKET),--bucket "$(BUCKET)") $(if $(STACK),--stack "$(STACK)") $(if $(OUT),--out "$(OUT)")
+
+metrics-check: $(VENV_READY) ## say which metrics a live cluster has: make metrics-check CLUSTER=<name> [JSON=1]
+	$(if $(CLUSTER),,echo "make metrics-check CLUSTER=<name>" >&2; exit 2)
+	$(PYTHON) -m local.metrics_check --cluster "$(CLUSTER)" --governance "$(GOVERNANCE)" \
+		$(if $(METRICS_URL),--metrics-url "$(METRICS_URL)") $(if $(JSON),--json)
+
 invoke: ## run one built function in a container: make invoke FUNCTION=take_snapshot EVENT=events/<file>
 	$(if $(and $(FUNCTION),$(EVENT)),,echo "make invoke FUNCTION=<folder> EVENT=events/<file>" >&2; exit 2)
 	$(MAKE) --silent .aws-sam/ready-$(LOCAL_ARCH)
@@ -53,9 +72,10 @@ invoke: ## run one built function in a container: make invoke FUNCTION=take_snap
 rig: $(VENV_READY) ## keep the local rig up, for sam local invoke by hand
 	$(PYTHON) -m local.invoke --serve
 
-bench: $(VENV_READY) ## measure the cold start of what was built, beside a floor
+bench: $(VENV_READY) ## measure the cold start of what was built, beside a floor, and snapshots by size
 	$(MAKE) --silent .aws-sam/ready-$(LOCAL_ARCH)
 	$(PYTHON) -m local.bench
+	$(PYTHON) -m local.bench_snapshot
 
 lint: $(VENV_READY) ## check style, types, architecture, template and locks
 	scripts/lint $(UV)

@@ -71,7 +71,7 @@ class LocalApp(App):
     @cached_property
     def requests(self) -> ports.SnapshotRequests:
         """The request queue's twin."""
-        return SnapshotRequestSender(self.request_messages)
+        return SnapshotRequestSender(self.request_messages, spokes={})
 
     @cached_property
     def queue(self) -> ports.EvaluationQueue:
@@ -88,4 +88,4 @@ def for_recording(policy: Policy, cluster: str, tick: timedelta) -> Policy:
 
 def _recorded(cluster: ClusterPolicy, tick: timedelta) -> ClusterPolicy:
     minutes = max(1, int(tick.total_seconds() // 60))
-    return replace(cluster, tick_minutes=minutes, role_arn=None)
+    return replace(cluster, tick_minutes=minutes, role_arn=None, spoke_queue_url=None)

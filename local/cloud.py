@@ -21,7 +21,7 @@ from local.rig import CREDENTIALS, Rig, environment, serve
 from steward.cluster.memory import Memory
 from steward.settings import Settings
 from steward.usecases.evaluate_snapshot import fold
-from steward.usecases.take_snapshot import read_cluster
+from steward.usecases.read_cluster import read_cluster
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb.literals import ScalarAttributeTypeType
@@ -130,7 +130,7 @@ def _fill(app: LocalApp, clock: VirtualClock, cluster: str) -> None:
     memory, tag = Memory(cluster=cluster), None
     for when in (*FOLDED, *WAITING):
         clock.move_to(when)
-        snapshot = read_cluster(policy, memory, app.sources, clock)
+        snapshot, _ = read_cluster(policy, memory, app.sources, clock)
         key = app.snapshots.put(snapshot)
         evaluation, memory = fold(key, snapshot, memory, policy)
         if when in FOLDED:

@@ -128,7 +128,8 @@ def _unknown_line(evaluation: Evaluation, unknown: Unknown) -> Line:
         "subject": unknown.subject,
         "reason": unknown.reason.value,
     }
-    return line if unknown.gpus is None else {**line, "gpus": tidy(unknown.gpus)}
+    told = {"gpus": unknown.gpus, "coverage": unknown.coverage}
+    return line | {key: tidy(value) for key, value in told.items() if value is not None}
 
 
 def summary_line(

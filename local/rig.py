@@ -1,4 +1,4 @@
-"""The local rig: one HTTP server that answers for SageMaker, EKS, Kubernetes, Prometheus and Slack."""
+"""The local rig: one HTTP server that answers for AWS' sources, Kubernetes, Prometheus and Slack."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from werkzeug.wrappers import Request, Response
 
 from local.metrics.source import prometheus_app
 from local.recording import Recording
+from local.standins import cloudwatch, sagemaker
 from local.standins.aws import AwsStandin
 from local.standins.kubernetes import KubernetesStandin
 from local.standins.slack import SlackStandin
@@ -136,7 +137,8 @@ class _Front:
                 environ["SCRIPT_NAME"] += prefix
                 environ["PATH_INFO"] = path.removeprefix(prefix) or "/"
                 return app(environ, start)
-        if environ.get("HTTP_X_AMZ_TARGET", "").startswith("SageMaker.") or _is_eks(environ):
+        targets = (sagemaker.TARGET, cloudwatch.TARGET)
+        if environ.get("HTTP_X_AMZ_TARGET", "").startswith(targets) or _is_eks(environ):
             answer: Iterable[bytes] = self.aws(environ, start)
             return answer
         return self._otherwise(environ, start)

@@ -11,6 +11,7 @@ from moto.events.models import EventPattern
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from local.conditions import decide
 from steward.errors import ConfigError
 
 DEFAULT_BUS = "default"
@@ -77,14 +78,14 @@ class Routes:
 
 
 def read_routes(template: Path) -> Routes:
-    """Read the routes of a SAM template.
+    """Read the routes of a SAM template, deployed whole (its parameters' defaults).
 
     Raises
     ------
     ConfigError
         A target or a bus is none of the template's resources.
     """
-    resources = load_template(template)["Resources"]
+    resources = decide(load_template(template))["Resources"]
     functions = {
         name: resource["Properties"]["CodeUri"].rstrip("/").rpartition("/")[2]
         for name, resource in resources.items()

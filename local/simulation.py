@@ -20,6 +20,7 @@ from local.routing import DEFAULT_BUS, Routes, Target
 from steward import codec
 from steward.cluster.figures import stamp
 from steward.cluster.findings import Evaluation
+from steward.cluster.memory import Memory
 from steward.cluster.snapshot import Snapshot
 from steward.errors import ConfigError, PermanentError
 from steward.events import SNAPSHOT_TAKEN
@@ -63,10 +64,12 @@ class Replay:
         Raises
         ------
         ConfigError
-            A stored snapshot is not one; nothing was replayed.
+            A stored snapshot or memory is not one; nothing was replayed.
         """
         for _, path in self.recording.snapshots():
-            _stored(path)
+            _stored(Snapshot, path)
+        if self.recording.memory is not None:
+            self._remember(self.recording.memory)
         for at, kind, payload in _agenda(self.recording):
             self.clock.move_to(at)
             if kind == "event":
@@ -89,9 +92,16 @@ class Replay:
             lines.summary_line(end, self.ticks, [state], standing, self.rig.calls, self.failures)
         )
 
+    def _remember(self, path: Path) -> None:
+        """Begin with a stored memory, as the cluster had it before the first tick."""
+        memory = _stored(Memory, path)
+        if memory.cluster != self.recording.cluster:
+            raise ConfigError(f"{path}: is the memory of {memory.cluster!r}; remove it")
+        self.app.memories.save(memory, None)
+
     def _store(self, path: Path) -> None:
         """Take a stored snapshot in place of a fresh one."""
-        snapshot = _stored(path)
+        snapshot = _stored(Snapshot, path)
         key = self.app.snapshots.put(snapshot)
         at = snapshot.at.isoformat()
         detail = {"cluster": snapshot.cluster, "key": key, "at": at, "scope": snapshot.scope}
@@ -168,9 +178,10 @@ class Replay:
             self.emit(line)
 
 
-def _stored(path: Path) -> Snapshot:
+def _stored[T](kind: type[T], path: Path) -> T:
+    data = path.read_bytes()
     try:
-        return codec.load(Snapshot, gzip.decompress(path.read_bytes()), str(path))
+        return codec.load(kind, gzip.decompress(data) if path.suffix == ".gz" else data, str(path))
     except PermanentError as error:
         raise ConfigError(str(error)) from error
 

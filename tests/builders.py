@@ -4,7 +4,8 @@ from copy import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from steward.cluster.accelerators import Accelerator, ActivityWindow, Holder, Owner
+from steward.cluster.accelerators import Accelerator, Holder, Owner, Window
+from steward.cluster.control_plane import ControlPlane
 from steward.cluster.policy import (
     Channel,
     ClusterPolicy,
@@ -14,7 +15,7 @@ from steward.cluster.policy import (
     Team,
     Thresholds,
 )
-from steward.cluster.snapshot import ControlPlane, Part, PartStatus, Snapshot
+from steward.cluster.snapshot import Part, PartStatus, Snapshot
 
 NOON = datetime(2026, 11, 5, 12, 0, tzinfo=UTC)
 DELAY = timedelta(minutes=2)
@@ -87,7 +88,7 @@ def a_holder(name: str = "sweep", **changes: Any) -> Holder:
 
 def a_window(
     maximum: float | None = 0.0, *, present: int = 60, minutes: int = 60, **changes: Any
-) -> ActivityWindow:
+) -> Window:
     given: dict[str, Any] = {
         "minutes": minutes,
         "expected": minutes,
@@ -95,7 +96,7 @@ def a_window(
         "maximum": maximum,
         "mean": maximum,
     }
-    return ActivityWindow(**(given | changes))
+    return Window(**(given | changes))
 
 
 def an_accelerator(uuid: str | None = "GPU-1", **changes: Any) -> Accelerator:

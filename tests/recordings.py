@@ -45,7 +45,10 @@ NODE_GPUS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedPod:
-    """A pod of a Job admitted by Kueue: one device a GPU, each with samples (time, percent)."""
+    """A pod of a Job admitted by Kueue: one device a GPU, each with samples (time, percent).
+
+    Tensor activity is 0-1, draw and limit are in watts.
+    """
 
     name: str
     team: str = "research"
@@ -54,6 +57,10 @@ class RecordedPod:
     end: datetime | None = None
     samples: Mapping[str, Sequence[tuple[datetime, float]]] = field(default_factory=dict)
     held_mib: Mapping[str, Sequence[tuple[datetime, float]]] = field(default_factory=dict)
+    tensor: Mapping[str, Sequence[tuple[datetime, float]]] = field(default_factory=dict)
+    watts: Mapping[str, Sequence[tuple[datetime, float]]] = field(default_factory=dict)
+    watts_limit: Mapping[str, Sequence[tuple[datetime, float]]] = field(default_factory=dict)
+    model: str | None = None
     gpus: int = 1
 
     @property
@@ -162,21 +169,25 @@ def write_control_plane(folder: Path, nodes: int) -> None:
 
 
 def open_metrics(pods: Iterable[RecordedPod]) -> str:
-    families: dict[str, list[str]] = {"DCGM_FI_DEV_GPU_UTIL": [], "DCGM_FI_DEV_FB_USED": []}
+    families: dict[str, list[str]] = {}
     for pod in pods:
         for family, series in (
             ("DCGM_FI_DEV_GPU_UTIL", pod.samples),
             ("DCGM_FI_DEV_FB_USED", pod.held_mib),
+            ("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", pod.tensor),
+            ("DCGM_FI_DEV_POWER_USAGE", pod.watts),
+            ("DCGM_FI_DEV_POWER_MGMT_LIMIT", pod.watts_limit),
         ):
             for uuid, points in series.items():
+                model = f',modelName="{pod.model}"' if pod.model else ""
                 labels = (
                     f'Hostname="{node_name(pod.node)}",UUID="{uuid}",'
-                    f'namespace="{pod.namespace}",pod="{pod.name}"'
+                    f'namespace="{pod.namespace}",pod="{pod.name}"{model}'
                 )
-                families[family] += [
+                families.setdefault(family, []).extend(
                     f"{family}{{{labels}}} {value!r} {when.timestamp():.0f}"
                     for when, value in points
-                ]
+                )
     lines = []
     for family, samples in families.items():
         lines += [f"# TYPE {family} gauge", *samples]

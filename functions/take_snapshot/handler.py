@@ -25,7 +25,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         clock=app.clock,
     )
     batch = parse(QueueEvent, event, "snapshot-requests")
-    served = serve_requests(batch.records, app.policy.clusters, app.clock.now(), take)
+    clusters = app.policy.read_by(app.settings.snapshot_requests_url, spoke=app.settings.spoke)
+    served = serve_requests(batch.records, clusters, app.clock.now(), take)
     for outcome in served.outcomes:
         logger.info(
             "snapshot",

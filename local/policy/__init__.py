@@ -10,10 +10,11 @@ from local.policy.faults import Fault, KeyPath, PolicyError, key_path, suggest
 from local.policy.reading import load
 from local.policy.resolving import resolve
 from local.policy.schema import json_schema
-from local.policy.thresholds import IdleDocument, TelemetryDocument
+from local.policy.thresholds import HangDocument, IdleDocument, TelemetryDocument
 
 __all__ = [
     "Fault",
+    "HangDocument",
     "IdleDocument",
     "KeyPath",
     "PolicyError",

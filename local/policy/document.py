@@ -24,6 +24,7 @@ from local.policy.names import (
     LINE,
     LOCATION,
     NAME,
+    QUEUE,
     REGION,
     ROLE,
     ZONE,
@@ -128,18 +129,18 @@ class InstanceGroupDocument(_Document):
 class MetricsDocument(_Document):
     """Where accelerator metrics come from and how they arrive."""
 
-    backend: Literal["prometheus"]
-    """The only one: Amazon Managed Service for Prometheus, or a Prometheus of your own"""
-    endpoint: Annotated[str, ENDPOINT]
-    """Base URL of the query API, https, without /api/v1"""
-    sigv4: bool
-    """Whether requests are signed (true for Amazon's) or plain (a Prometheus of your own)"""
+    backend: Literal["prometheus", "container_insights"]
+    """prometheus (Amazon's managed service, or one of your own) or container_insights (CloudWatch)"""
+    endpoint: Annotated[str, ENDPOINT] | None = None
+    """With prometheus, required: base URL of the query API, https, without /api/v1"""
+    sigv4: bool | None = None
+    """With prometheus, required: whether requests are signed (true for Amazon's) or plain"""
     cluster_label: Annotated[str, LINE] | None = None
-    """Value of the label cluster_name, where several clusters share the workspace"""
+    """With prometheus: value of cluster_name, where several clusters share the workspace"""
     scrape_interval: Annotated[str, duration("5s", "5m", "1s")] = "60s"
-    """How often a series gets a sample, 5s to 5m"""
-    delay: Annotated[str, duration("0s", "30m", "1s")] = "2m"
-    """How late a sample may be, 0s to 30m: detection windows end this much earlier"""
+    """How often a series gets a sample, 5s to 5m; with container_insights at least 60s"""
+    delay: Annotated[str, duration("0s", "30m", "1s")] | None = None
+    """How late a sample may be, 0s to 30m; left out: 2m, or 5m with container_insights"""
 
 
 class DigestDocument(_Document):
@@ -164,10 +165,12 @@ class ClusterDocument(_Document):
     """Account id in quotes; left out: the account that the steward runs in"""
     role_arn: Annotated[str, ROLE] | None = None
     """Role to read the cluster with; left out: the function's own"""
+    spoke_queue_url: Annotated[str, QUEUE] | None = None
+    """Request queue of the spoke that reads the cluster; left out: the hub reads it"""
     time_zone: Annotated[str, ZONE]
     """IANA time zone of days, weeks and the digest: UTC, Europe/Madrid"""
-    tick: Annotated[str, duration("5m", "24h", "5m")] = "5m"
-    """How often to look, 5m to 24h, a multiple of 5m"""
+    tick: Annotated[str, duration("5m", "24h", "5m")] | None = None
+    """How often to look, 5m to 24h, a multiple of 5m; left out: see docs/policy.md"""
     digest: DigestDocument = DigestDocument()
     """When the weekly digest is posted"""
     metrics: MetricsDocument

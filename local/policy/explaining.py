@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from copy import replace
 
+from local.policy import pace
 from local.policy.faults import KeyPath, key_path, suggest
 from local.policy.reading import Source
-from local.policy.thresholds import IdleDocument, TelemetryDocument
-from steward.cluster.policy import ClusterPolicy, Override, Scope
+from local.policy.thresholds import HangDocument, IdleDocument, TelemetryDocument
+from steward.cluster.policy import ClusterPolicy, MetricsBackend, Override, Scope
 from steward.errors import ConfigError
 
 
@@ -31,10 +32,16 @@ def explain(source: Source, cluster_name: str, scope: Scope) -> Iterator[str]:
     scope, team_number = _completed(scope, cluster)
     path: KeyPath = ("clusters", number)
     yield f"{cluster.name}: {', '.join(f'{k} {v}' for k, v in _dimensions(scope) if v)}"
+    yield _tick_line(source, cluster, path)
     yield from _team_lines(source, cluster, team_number, (*path, "teams", team_number))
     blocks: list[KeyPath] = [("thresholds",)]
     blocks += [("overrides", n) for n, o in enumerate(cluster.overrides) if o.matches(scope)]
-    for group, defaults in (("idle", IdleDocument()), ("telemetry", TelemetryDocument())):
+    groups = (
+        ("idle", IdleDocument()),
+        ("hang", HangDocument()),
+        ("telemetry", TelemetryDocument()),
+    )
+    for group, defaults in groups:
         for key, default in defaults.model_dump().items():
             value, origin = default, "default"
             written = [block for block in blocks if (*path, *block, group, key) in source.lines]
@@ -89,6 +96,20 @@ def _missing(override: Override, scope: Scope) -> str:
     unmet = [(option, value) for names, (option, value) in pairs if names and value not in names]
     known = [value for _, value in unmet if value is not None]
     return "" if known else ", ".join(f"--{option}" for option, _ in unmet)
+
+
+def _tick_line(source: Source, cluster: ClusterPolicy, path: KeyPath) -> str:
+    place, value, origin = (*path, "tick"), f"{cluster.tick_minutes}m", "default"
+    if place in source.lines:
+        value, origin = source.value(place), source.where(place)
+    elif cluster.metrics.backend is MetricsBackend.CONTAINER_INSIGHTS:
+        size = sum(group.count * group.accelerators_per_instance for group in cluster.capacity)
+        usd = pace.usd_per_day(size, cluster.tick_minutes)
+        origin = (
+            f"default for {size} accelerators on CloudWatch: at most {usd:.2f} USD a day "
+            f"({pace.PRICE_SOURCE}, {pace.PRICE_DATE})"
+        )
+    return _row("tick", value, origin)
 
 
 def _team_lines(

@@ -72,6 +72,11 @@ ROLE = Text(
     "the ARN of an IAM role",
     "write one such as arn:aws:iam::012345678901:role/gpu-steward-reader",
 )
+QUEUE = Text(
+    r"https://sqs\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?/[0-9]{12}/[A-Za-z0-9_-]{1,80}",
+    "the URL of a standard SQS queue",
+    "copy it from the output SnapshotRequestsUrl of the spoke's stack",
+)
 ZONE = Text(
     r"[A-Za-z0-9_+/-]+",
     "an IANA time zone",

@@ -9,21 +9,25 @@ from pydantic import ValidationError
 from local.policy.document import (
     ClusterDocument,
     ExemptionDocument,
+    MetricsDocument,
     PolicyDocument,
     TeamDocument,
 )
 from local.policy.faults import Fault, PolicyError
 from local.policy.forms import fraction, minutes, seconds, size_bytes
 from local.policy.names import ANY, DAYS, NAMESPACE_PREFIX
+from local.policy.pace import default_tick
 from local.policy.rules import faults_between
 from local.policy.schema import fault_of
-from local.policy.thresholds import IdleDocument, OverrideDocument
+from local.policy.thresholds import HangDocument, IdleDocument, OverrideDocument
 from steward.cluster.policy import (
     Channel,
     ClusterPolicy,
     Exemption,
+    HangLimits,
     IdleLimits,
     InstanceGroup,
+    MetricsBackend,
     MetricsSource,
     Override,
     Policy,
@@ -68,24 +72,19 @@ def resolve(document: dict[str, Any]) -> Policy:
 def _cluster(
     document: ClusterDocument, channels: Mapping[str, Channel], platform: Channel
 ) -> ClusterPolicy:
-    idle, telemetry = document.thresholds.idle, document.thresholds.telemetry
+    thresholds = document.thresholds
     return ClusterPolicy(
         name=document.name,
         eks_name=document.eks_name,
         region=document.region,
         account=document.account,
         role_arn=document.role_arn,
+        spoke_queue_url=document.spoke_queue_url,
         time_zone=document.time_zone,
-        tick_minutes=minutes(document.tick),
+        tick_minutes=_tick(document),
         digest_day=DAYS[document.digest.day.casefold()],
         digest_time=document.digest.time,
-        metrics=MetricsSource(
-            endpoint=document.metrics.endpoint.rstrip("/"),
-            sigv4=document.metrics.sigv4,
-            cluster_label=document.metrics.cluster_label,
-            scrape_interval_seconds=seconds(document.metrics.scrape_interval),
-            delay_seconds=seconds(document.metrics.delay),
-        ),
+        metrics=_metrics(document.metrics),
         prices=tuple(Price(**price.model_dump()) for price in document.prices),
         capacity=tuple(InstanceGroup(**group.model_dump()) for group in document.capacity),
         buffer_accelerators=document.buffer_accelerators,
@@ -94,10 +93,34 @@ def _cluster(
         teams=tuple(_team(team, channels) for team in document.teams),
         platform_channel=platform,
         thresholds=Thresholds(
-            idle=IdleLimits(**_limits(idle, _LIMITS)),
-            telemetry=TelemetryLimits(damping_minutes=minutes(telemetry.damping)),
+            idle=IdleLimits(**_limits(thresholds.idle, _IDLE, _IDLE)),
+            hang=HangLimits(**_limits(thresholds.hang, _HANG, _HANG)),
+            telemetry=TelemetryLimits(damping_minutes=minutes(thresholds.telemetry.damping)),
         ),
         overrides=tuple(_override(override) for override in document.overrides),
+    )
+
+
+def _tick(document: ClusterDocument) -> int:
+    if document.tick is not None:
+        return minutes(document.tick)
+    accelerators = sum(group.count * group.accelerators_per_instance for group in document.capacity)
+    return default_tick(MetricsBackend(document.metrics.backend), accelerators)
+
+
+_DELAYS = {MetricsBackend.PROMETHEUS: 120, MetricsBackend.CONTAINER_INSIGHTS: 300}
+"""Seconds that a sample may be late where the policy does not say."""
+
+
+def _metrics(document: MetricsDocument) -> MetricsSource:
+    backend = MetricsBackend(document.backend)
+    return MetricsSource(
+        backend=backend,
+        endpoint=(document.endpoint or "").rstrip("/"),
+        sigv4=bool(document.sigv4),
+        cluster_label=document.cluster_label,
+        scrape_interval_seconds=seconds(document.scrape_interval),
+        delay_seconds=_DELAYS[backend] if document.delay is None else seconds(document.delay),
     )
 
 
@@ -134,11 +157,15 @@ def _override(document: OverrideDocument) -> Override:
         namespaces=tuple(document.namespaces),
         priority_classes=tuple(name for pair in classes for name in pair),
         owner_kinds=tuple(document.owner_kinds),
-        idle=_limits(document.idle, document.idle.model_fields_set),
+        idle=_changes(document.idle, _IDLE),
+        hang=_changes(document.hang, _HANG),
     )
 
 
-_LIMITS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+type Fields = Mapping[str, tuple[str, Callable[[Any], Any]]]
+"""Key of a document to the field of its limits, and the way from its text to that unit."""
+
+_IDLE: Fields = {
     "activity_max": ("activity_max", fraction),
     "window": ("window_minutes", minutes),
     "startup_grace": ("startup_grace_minutes", minutes),
@@ -148,10 +175,23 @@ _LIMITS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "page_after": ("page_after_hours", lambda text: seconds(text) / 3600),
     "page_accelerators": ("page_accelerators", int),
 }
-"""Key of IdleDocument to the field of IdleLimits, and the way from its text to that unit."""
+_HANG: Fields = {
+    "activity_min": ("activity_min", fraction),
+    "tensor_max": ("tensor_max", fraction),
+    "power_max": ("power_max", fraction),
+    "window": ("window_minutes", minutes),
+    "severity": ("severity", Severity),
+}
 
 
-def _limits(document: IdleDocument, keys: Iterable[str]) -> dict[str, Any]:
+def _changes(document: IdleDocument | HangDocument | None, fields: Fields) -> dict[str, Any]:
+    """Read the keys that an override writes out."""
+    return _limits(document, fields, document.model_fields_set) if document else {}
+
+
+def _limits(
+    document: IdleDocument | HangDocument, fields: Fields, keys: Iterable[str]
+) -> dict[str, Any]:
     return {
-        name: read(getattr(document, key)) for key, (name, read) in _LIMITS.items() if key in keys
+        name: read(getattr(document, key)) for key, (name, read) in fields.items() if key in keys
     }

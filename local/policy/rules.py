@@ -8,10 +8,10 @@ from typing import Any
 
 from local.policy.faults import Fault, KeyPath, key_path, show, suggest
 from local.policy.forms import duration, seconds
-from local.policy.names import ANY, NAMESPACE_PREFIX
+from local.policy.names import ANY, NAMESPACE_PREFIX, QUEUE
 from local.policy.places import Place, texts
 from local.policy.thresholds import IdleDocument
-from steward.cluster.policy import SharingStrategy
+from steward.cluster.policy import MetricsBackend, SharingStrategy
 
 
 def faults_between(document: dict[str, Any]) -> Iterator[Fault]:
@@ -24,7 +24,10 @@ def faults_between(document: dict[str, Any]) -> Iterator[Fault]:
     clusters = top.get("clusters")
     yield from _repeated(clusters.each("name"), "cluster")
     yield from _workspace_faults(clusters.each("metrics"))
+    for source in clusters.each("metrics"):
+        yield from _metrics_faults(source)
     for cluster in clusters.entries:
+        yield from _spoke_faults(cluster)
         teams = cluster.get("teams")
         yield from _repeated(cluster.get("priority_classes").each("name"), "priority class")
         yield from _repeated(teams.each("name"), "team")
@@ -70,6 +73,49 @@ def _workspace_faults(sources: list[Place]) -> Iterator[Fault]:
                 "is missing, and another cluster reads the same endpoint",
                 "add it: without it each cluster counts the accelerators of both",
             )
+
+
+_ONLY_PROMETHEUS = {
+    "endpoint": "add the base URL of the query API",
+    "sigv4": "add true for Amazon's service, false for a Prometheus of your own",
+    "cluster_label": "",
+}
+"""Keys of Prometheus, and how to add those that it cannot do without."""
+
+_LEAST = "60s"
+_WHY_LEAST = {
+    "scrape_interval": "CloudWatch keeps one value a minute",
+    "delay": "the minute at the end of a window must be over",
+}
+
+
+def _metrics_faults(source: Place) -> Iterator[Fault]:
+    backend = source.get("backend").value
+    for key, remedy in _ONLY_PROMETHEUS.items():
+        place = source.get(key)
+        if backend == MetricsBackend.PROMETHEUS and remedy and place.value is None:
+            yield Fault(place.path, "is missing, and prometheus needs it", remedy)
+        if backend == MetricsBackend.CONTAINER_INSIGHTS and place.value is not None:
+            message = f"{show(place.value)} has no effect: container_insights has none"
+            yield Fault(place.path, message, "remove it, or set backend to prometheus")
+    if backend != MetricsBackend.CONTAINER_INSIGHTS:
+        return
+    for key, why in _WHY_LEAST.items():
+        place = source.get(key)
+        form = duration("0s", "30m", "1s")
+        if form.accepts(place.value) and seconds(str(place.value)) < seconds(_LEAST):
+            message = f"{show(place.value)} is less than {_LEAST}: {why}"
+            yield Fault(place.path, message, f"write {_LEAST} or more, or leave it out")
+
+
+def _spoke_faults(cluster: Place) -> Iterator[Fault]:
+    queue, account = cluster.get("spoke_queue_url"), cluster.get("account").value
+    if not QUEUE.accepts(queue.value) or account is None or cluster.get("role_arn").value:
+        return
+    owner = str(queue.value).split("/")[3]
+    if owner != account:
+        message = f"is a queue of account {owner}, whose spoke cannot read a cluster of {account}"
+        yield Fault(queue.path, message, "name the cluster's account, or role_arn as well")
 
 
 def _namespaces(teams: Place) -> list[Place]:
@@ -149,10 +195,17 @@ def _override_faults(cluster: Place) -> Iterator[Fault]:
             listed = texts(override.get(key).entries)
             named = [p for p in listed if p.value not in ANY and p.value.startswith(prefix)]
             yield from _unknown(named, names, what)
-        own = override.get("idle")
+        yield from _changes_nothing(override)
+        yield from _grace_faults(override.get("idle"), base)
+
+
+def _changes_nothing(override: Place) -> Iterator[Fault]:
+    groups = [override.get(key) for key in ("idle", "hang")]
+    for own in groups:
         if own.value == {}:
-            yield Fault(own.path, "changes nothing", "name a threshold or drop the entry")
-        yield from _grace_faults(own, base)
+            yield Fault(own.path, "changes nothing", "name a threshold or drop the key")
+    if override.keys and all(own.value is None for own in groups):
+        yield Fault(override.path, "changes nothing", "add idle or hang, or drop the entry")
 
 
 def _grace_faults(own: Place, base: Place) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""The part of the document that says what counts as idle, for everybody and for some."""
+"""The part of the document that says what counts as idle or hung, for everybody and for some."""
 
 from typing import Annotated, Literal
 
@@ -33,6 +33,21 @@ class IdleDocument(_Document):
     """See page_after; 0: idleness never pages; at most 10000"""
 
 
+class HangDocument(_Document):
+    """When a job that looks busy is suspected to hang."""
+
+    activity_min: Annotated[str, percentage("50%", "100%")] = "95%"
+    """Least activity in every sample of every GPU of the job, 50% to 100%"""
+    tensor_max: Annotated[str, percentage("0%", "10%")] = "0.5%"
+    """Highest tensor activity that still is none, 0% to 10%"""
+    power_max: Annotated[str, percentage("0%", "60%")] = "25%"
+    """Highest power draw that still is near idle, of the card's limit, 0% to 60%"""
+    window: Annotated[str, duration("5m", "24h", "1m")] = "30m"
+    """How long all of it must have lasted, 5m to 24h; coverage_min and startup_grace are idle's"""
+    severity: Literal["info", "warn", "page"] = "warn"
+    """Of suspected_hang: info goes to the digest only, page escalates"""
+
+
 class TelemetryDocument(_Document):
     """How long telemetry may be wrong before its finding opens."""
 
@@ -45,6 +60,8 @@ class ThresholdsDocument(_Document):
 
     idle: IdleDocument = IdleDocument()
     """When an allocated accelerator counts as idle"""
+    hang: HangDocument = HangDocument()
+    """When a job that looks busy is suspected to hang"""
     telemetry: TelemetryDocument = TelemetryDocument()
     """How long telemetry may be wrong"""
 
@@ -60,5 +77,7 @@ class OverrideDocument(_Document):
     """Priority classes it holds for, as named in this policy; left out: any"""
     owner_kinds: AnyKinds = []
     """Kinds of the top owner it holds for, such as RayCluster; left out: any"""
-    idle: IdleDocument
+    idle: IdleDocument | None = None
     """The idle thresholds that differ, at least one"""
+    hang: HangDocument | None = None
+    """The hang thresholds that differ, at least one"""

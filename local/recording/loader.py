@@ -8,10 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from local.recording.cloudwatch import CloudWatchData, read_cloudwatch
 from local.recording.header import Header
 from local.recording.reading import (
     Timeline,
     check_tail,
+    find_memories,
     find_snapshots,
     list_files,
     read_events,
@@ -23,7 +25,7 @@ from local.recording.reading import (
 SOURCES = ("sagemaker", "eks", "kubernetes")
 """Folders of answers: each may hold one subfolder a time, in force until the next one."""
 
-JSON_FOLDERS = ("cloudwatch", "checkpoints", "slack")
+JSON_FOLDERS = ("checkpoints", "slack")
 CACHED_FILES = 512
 """Parsed files kept: a few folders of every source; a replay moves on and needs no older ones."""
 
@@ -40,6 +42,8 @@ class Recording:
         First tick, and the time that no tick is later than (UTC); the same where `now` is set.
     now : datetime or None
         The time of a recording that is a single tick.
+    cloudwatch : CloudWatchData
+        What `cloudwatch/` holds; nothing where it is absent.
     """
 
     folder: Path
@@ -49,9 +53,11 @@ class Recording:
     tick: timedelta
     now: datetime | None
     note: str
+    cloudwatch: CloudWatchData = field(repr=False, compare=False)
     _timelines: Mapping[str, Timeline] = field(repr=False, compare=False)
     _events: tuple[dict[str, Any], ...] = field(repr=False, compare=False)
     _snapshots: tuple[tuple[datetime, Path], ...] = field(repr=False, compare=False)
+    _memories: tuple[tuple[datetime, Path], ...] = field(repr=False, compare=False)
     _parsed: Callable[[Path], Any] = field(
         default_factory=lambda: lru_cache(CACHED_FILES)(read_json), repr=False, compare=False
     )
@@ -84,9 +90,11 @@ class Recording:
             tick=header.tick,
             now=header.now,
             note=header.note,
+            cloudwatch=read_cloudwatch(folder / "cloudwatch"),
             _timelines=timelines,
             _events=read_events(folder / "events"),
             _snapshots=find_snapshots(folder / "snapshots"),
+            _memories=find_memories(folder / "memory"),
         )
 
     def kubernetes(self, resource: str, at: datetime) -> dict[str, Any] | None:
@@ -133,6 +141,12 @@ class Recording:
     def snapshots(self) -> list[tuple[datetime, Path]]:
         """List the stored snapshots with their times, oldest first."""
         return list(self._snapshots)
+
+    @property
+    def memory(self) -> Path | None:
+        """The newest stored memory from before the first tick; None: the cluster has none yet."""
+        before = [path for at, path in self._memories if at < self.start]
+        return before[-1] if before else None
 
     @property
     def governance(self) -> Path | None:

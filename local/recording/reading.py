@@ -108,3 +108,12 @@ def find_snapshots(folder: Path) -> tuple[tuple[datetime, Path], ...]:
     for _, path in found:
         read_object(path)
     return found
+
+
+def find_memories(folder: Path) -> tuple[tuple[datetime, Path], ...]:
+    """Find the stored memories with their times, oldest first, and check that each can be read."""
+    paths = list_files(folder, ".json")
+    found = tuple((named_moment(p, p.name.removesuffix(".json")), p) for p in paths)
+    for _, path in found:
+        read_object(path)
+    return found

@@ -1,7 +1,7 @@
-"""SageMaker and EKS over HTTP, answered from a recording in the services' wire form.
+"""SageMaker, EKS and CloudWatch over HTTP, answered from a recording in their wire form.
 
 moto lacks the quota calls and botocore's Stubber refuses members that its model does not know, so
-the local rig answers these two services itself; everything else at its root goes to moto.
+the local rig answers these services itself; everything else at its root goes to moto.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,6 +12,7 @@ from werkzeug.wrappers import Request
 
 from local.recording import Recording
 from local.standins.aws_wire import RefusedError
+from local.standins.cloudwatch import CloudWatchStandin
 from local.standins.eks import EksStandin
 from local.standins.sagemaker import SageMakerStandin
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AwsStandin:
-    """A WSGI application that is SageMaker and EKS.
+    """A WSGI application that is SageMaker, EKS and CloudWatch.
 
     Parameters
     ----------
@@ -35,6 +36,7 @@ class AwsStandin:
         self, recording: Recording, now: Callable[[], datetime], kubernetes_endpoint: str
     ) -> None:
         self._sagemaker = SageMakerStandin(recording, now)
+        self._cloudwatch = CloudWatchStandin(recording, now)
         self._eks = EksStandin(recording, now, kubernetes_endpoint)
 
     def __call__(
@@ -42,7 +44,8 @@ class AwsStandin:
     ) -> Iterable[bytes]:
         """Answer one request."""
         request = Request(environ)
-        service = self._sagemaker if self._sagemaker.is_asked(request) else self._eks
+        others = (self._sagemaker, self._cloudwatch)
+        service = next((one for one in others if one.is_asked(request)), self._eks)
         try:
             response = service.respond(request)
         except RefusedError as refusal:

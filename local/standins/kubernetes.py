@@ -49,6 +49,8 @@ class Fault:
     ----------
     resource : str
         Whose lists it strikes: the last step of the path, so a group's name strikes its discovery.
+    namespace : str or None
+        Strike only lists of that namespace.
     status : int or None
         None: the recorded answer (after the stall).
     times : int
@@ -62,12 +64,20 @@ class Fault:
     """
 
     resource: str
+    namespace: str | None = None
     status: int | None = None
     times: int = 1
     continued: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     stall_seconds: float = 0.0
+
+    def strikes(self, request: Request) -> bool:
+        """Tell whether it is this request that the fault is about."""
+        path, _, resource = request.path.rstrip("/").rpartition("/")
+        inside = self.namespace is None or path.endswith(f"/namespaces/{self.namespace}")
+        turned = "continue" in request.args or not self.continued
+        return self.resource == resource and inside and turned
 
     def answer(self) -> Response | None:
         """Stall, then give the scripted answer; None for the recorded one."""
@@ -115,10 +125,8 @@ class KubernetesStandin:
         return response(environ, start_response)
 
     def _scripted(self, request: Request) -> Response | None:
-        resource = request.path.rstrip("/").rpartition("/")[2]
-        continued = "continue" in request.args
         for fault in self._faults:
-            if fault.resource == resource and (continued or not fault.continued):
+            if fault.strikes(request):
                 self._faults.remove(fault)
                 return fault.answer()
         return None
@@ -157,12 +165,12 @@ class KubernetesStandin:
             case ["namespaces", within, _, *_]:
                 namespace, rest = within, rest[2:]
         start, at = position(request.args.get("continue"), at)
-        known, items = self._objects(group, version, rest[0], at)
+        known, items = self._objects(group, version, rest[0], at, namespace)
         if namespace is not None:
             items = [one for one in items if field_of(one, "metadata", "namespace") == namespace]
         match rest:
             case [_]:
-                return _page(f"{group}/{version}".lstrip("/"), known, items, request, start, at)
+                return _page((group, version, rest[0]), known, items, request, start, at)
             case [_, name]:
                 found = (one for one in items if field_of(one, "metadata", "name") == name)
                 document: Document | None = next(found, None)
@@ -172,7 +180,7 @@ class KubernetesStandin:
         raise not_found(request.path)
 
     def _objects(
-        self, group: str, version: str, resource: str, at: datetime
+        self, group: str, version: str, resource: str, at: datetime, namespace: str | None
     ) -> tuple[Resource, Sequence[Any]]:
         """Find a resource's recorded objects, or its recorded refusal."""
         document = self._recording.kubernetes(resource, at)
@@ -189,10 +197,13 @@ class KubernetesStandin:
         if stated != served:
             raise not_found(f"{served}/{resource}")
         if document is None:
+            scope = (
+                "at the cluster scope" if namespace is None else f'in the namespace "{namespace}"'
+            )
             raise RefusedError(
                 403,
                 f'{resource} is forbidden: User "steward" cannot list resource "{resource}" '
-                f'in API group "{group}" at the cluster scope',
+                f'in API group "{group}" {scope}',
             )
         if document.get("kind") == "Status":
             raise RefusedError(int(document.get("code", 500)), str(document.get("message", "")))
@@ -200,7 +211,7 @@ class KubernetesStandin:
 
 
 def _page(
-    stated: str,
+    listed: tuple[str, str, str],
     known: Resource,
     items: Sequence[Any],
     request: Request,
@@ -211,7 +222,10 @@ def _page(
     for unsupported in ("labelSelector", "watch"):
         if request.args.get(unsupported):
             raise RefusedError(400, f"{unsupported} is not served by the stand-in")
-    chosen = [one for one in items if selected(one, request.args.get("fieldSelector", ""))]
+    group, version, resource = listed
+    stated = f"{group}/{version}".lstrip("/")
+    selector = request.args.get("fieldSelector", "")
+    chosen = [one for one in items if selected(one, selector, resource)]
     end = start + (limit_of(request.args.get("limit")) or len(chosen))
     metadata: dict[str, Any] = {"resourceVersion": str(int(at.timestamp()))}
     if end < len(chosen):

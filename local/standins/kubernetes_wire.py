@@ -20,11 +20,11 @@ _REASONS = {
     504: "Timeout",
 }
 _SELECTABLE = {
-    "metadata.name": ("metadata", "name"),
-    "metadata.namespace": ("metadata", "namespace"),
-    "spec.nodeName": ("spec", "nodeName"),
-    "status.phase": ("status", "phase"),
+    "": ("metadata.name", "metadata.namespace"),
+    "pods": ("spec.nodeName", "status.phase"),
+    "events": ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name"),
 }
+"""Fields that a list may be selected by, of any resource and of some."""
 
 type Document = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ def field_of(item: object, *path: str) -> str:
     return "" if item is None else str(item)
 
 
-def selected(item: object, selector: str) -> bool:
+def selected(item: object, selector: str, resource: str) -> bool:
     """Tell whether an object matches a field selector (`=`, `==` and `!=`, joined by commas).
 
     Raises
@@ -54,9 +54,9 @@ def selected(item: object, selector: str) -> bool:
     """
     for term in filter(None, selector.split(",")):
         name, operator, value = term.partition("!=") if "!=" in term else term.partition("=")
-        if name not in _SELECTABLE or not operator:
+        if name not in (*_SELECTABLE[""], *_SELECTABLE.get(resource, ())) or not operator:
             raise RefusedError(400, f"field label not supported: {name}")
-        if (field_of(item, *_SELECTABLE[name]) == value.lstrip("=")) is (operator == "!="):
+        if (field_of(item, *name.split(".")) == value.lstrip("=")) is (operator == "!="):
             return False
     return True
 

@@ -1,15 +1,16 @@
 """Prometheus' query API over a recording's series, in process; and a gate before a real one."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import urllib3
 from werkzeug.wrappers import Request, Response
 
-from local.metrics.evaluate import Evaluator, QueryError
+from local.metrics.evaluate import Evaluator
 from local.metrics.openmetrics import Series
+from local.metrics.plans import QueryError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -121,4 +122,6 @@ def _error(error: QueryError) -> Response:
 
 
 def _json(body: Any, status: int) -> Response:
-    return Response(json.dumps(body), status, content_type="application/json")
+    # Labels in order, as Prometheus writes them.
+    text = msgspec.json.encode(body, order="deterministic")
+    return Response(text, status, content_type="application/json")

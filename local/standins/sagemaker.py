@@ -75,6 +75,7 @@ class SageMakerStandin:
         key = LISTS[operation]
         if operation == "ListClusterEvents":
             answer = _keep(answer, key, lambda event: self._happened(event, parameters))
+            answer = _by_time(answer, key, parameters.get("SortOrder"))
         if "ClusterArn" in parameters:
             names = self._names_of(str(parameters["ClusterArn"]))
             answer = _keep(answer, key, lambda item: self._may_be(item.get("ClusterArn"), names))
@@ -82,7 +83,9 @@ class SageMakerStandin:
         return page(answer, key, "NextToken", size, parameters.get("NextToken"))
 
     def _happened(self, event: Document, parameters: Document) -> bool:
-        when = _time(event.get("EventTime"))
+        when = _event_time(event)
+        if when is None:
+            return True  # the client has to cope with what was recorded
         after, before = parameters.get("EventTimeAfter"), parameters.get("EventTimeBefore")
         return (
             when <= self._now()
@@ -123,6 +126,25 @@ def _keep(answer: Document, key: str, wanted: Callable[[Document], bool]) -> Doc
     if not isinstance(items, list):
         return answer
     return answer | {key: [i for i in items if not isinstance(i, dict) or wanted(i)]}
+
+
+def _by_time(answer: Document, key: str, order: object) -> Document:
+    """Sort events as the service does: newest first where the caller names no order."""
+    items = answer.get(key)
+    if not isinstance(items, list):
+        return answer
+    timed = [(when, one) for one in items if (when := _event_time(one)) is not None]
+    timed.sort(key=lambda pair: pair[0], reverse=order != "Ascending")
+    untimed = [one for one in items if _event_time(one) is None]
+    return answer | {key: [*(one for _, one in timed), *untimed]}
+
+
+def _event_time(event: object) -> datetime | None:
+    """When an event happened; None where the recording holds no time of it."""
+    try:
+        return moment(event.get("EventTime")) if isinstance(event, dict) else None
+    except ValueError:
+        return None
 
 
 def _time(value: object) -> datetime:

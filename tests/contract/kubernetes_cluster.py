@@ -11,9 +11,10 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from local.standins.kubernetes import Fault, KubernetesStandin
 from steward.clock import FixedClock
-from steward.ports import Clock, KubernetesReading
+from steward.ports import Clock, KubernetesReading, Wanted
 from steward.sources.control_plane import EksEndpoint
 from steward.sources.kubernetes import KubernetesApi
+from steward.sources.kubernetes_objects import CREATED_BY
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -151,6 +152,7 @@ def basic_files() -> dict[str, Json]:
             )
         ),
         "rayjobs": listed(thing("ray.io/v1", "RayJob", genai, "tune")),
+        "events": kueue_events(),
     }
 
 
@@ -186,6 +188,8 @@ def kueue_v1beta1() -> dict[str, Json]:
             {
                 "name": "worker",
                 "count": 3,
+                "minCount": 2,
+                "topologyRequest": {"required": "topology.k8s.aws/network-node-layer-3"},
                 "template": {
                     "spec": {
                         "containers": [
@@ -203,13 +207,23 @@ def kueue_v1beta1() -> dict[str, Json]:
             }
         ],
     }
-    waiting["status"] = {"conditions": _CONDITIONS}
+    waiting["status"] = {
+        "conditions": _CONDITIONS,
+        "schedulingStats": {
+            "evictions": [{"reason": "Preempted", "underlyingCause": "", "count": 2}]
+        },
+        "accumulatedPastExexcutionTimeSeconds": 5400,
+    }
     running = thing(api, "Workload", "hyperpod-ns-research", "pytorchjob-pretrain-0be12")
     running["metadata"]["ownerReferences"] = owned("kubeflow.org/v1", "PyTorchJob", "pretrain")
-    running["spec"] = {"queueName": "hyperpod-ns-research-localqueue", "podSets": []}
+    running["spec"] = {
+        "queueName": "hyperpod-ns-research-localqueue",
+        "podSets": [{"name": "worker", "count": 1}],
+    }
     running["status"] = _admitted()
     queue = thing(api, "ClusterQueue", "", "hyperpod-ns-research-clusterqueue")
     del queue["metadata"]["namespace"]
+    queue["metadata"]["labels"] = {"sagemaker.amazonaws.com/sagemaker-managed-queue": "true"}
     # 0.12: quotas of hand-applied objects may be numbers, and `cohort` is the field's name.
     quotas = [
         {
@@ -219,12 +233,35 @@ def kueue_v1beta1() -> dict[str, Json]:
             "lendingLimit": None,
         }
     ]
-    queue["spec"] = {"cohort": "shared-pool", **_groups(quotas)}
+    queue["spec"] = {
+        "cohort": "shared-pool",
+        **_groups(quotas),
+        "flavorFungibility": {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"},
+        "admissionChecks": ["capacity"],
+    }
     queue["status"] = _usage() | {"pendingWorkloadsStatus": {"clusterQueuePendingWorkload": []}}
     local = thing(api, "LocalQueue", "hyperpod-ns-research", "hyperpod-ns-research-localqueue")
     local["spec"] = {"clusterQueue": "hyperpod-ns-research-clusterqueue"}
-    local["status"] = {"conditions": _active(), "flavorUsage": []}
-    return _kueue(waiting, running, queue, local)
+    local["status"] = {"conditions": _active(), "flavorUsage": [], "pendingWorkloads": 1}
+    flavor = _global(api, "ResourceFlavor", "ml.p5.48xlarge")
+    flavor["spec"] = {"topologyName": "hyperpod-default", "nodeLabels": _INSTANCE}
+    priority = _global(api, "WorkloadPriorityClass", "training-priority")
+    priority["value"] = 40
+    # 0.12 serves these two in a version of their own.
+    older = "kueue.x-k8s.io/v1alpha1"
+    cohort = _global(older, "Cohort", "shared-pool")
+    cohort["spec"] = {"parent": "company"}
+    topology = _global(older, "Topology", "hyperpod-default")
+    topology["spec"] = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
+    return {
+        "workloads": listed(waiting, running),
+        "clusterqueues": listed(queue),
+        "localqueues": listed(local),
+        "resourceflavors": listed(flavor),
+        "workloadpriorityclasses": listed(priority),
+        "cohorts": listed(cohort),
+        "topologies": listed(topology),
+    }
 
 
 def kueue_v1beta2() -> dict[str, Json]:
@@ -232,28 +269,88 @@ def kueue_v1beta2() -> dict[str, Json]:
     for file in files.values():
         for item in file["items"]:
             item["apiVersion"] = "kueue.x-k8s.io/v1beta2"
-    waiting = files["workloads"]["items"][0]["spec"]
+    first, second = files["workloads"]["items"]
+    waiting = first["spec"]
     del waiting["priorityClassName"], waiting["priorityClassSource"]
     waiting["priorityClassRef"] = {
         "group": "kueue.x-k8s.io",
         "kind": "WorkloadPriorityClass",
         "name": "training-priority",
     }
+    status = first["status"]
+    seconds = status.pop("accumulatedPastExexcutionTimeSeconds")
+    status["accumulatedPastExecutionTimeSeconds"] = seconds
+    (assignment,) = second["status"]["admission"]["podSetAssignments"]
+    assignment["topologyAssignment"] = {
+        "levels": ["kubernetes.io/hostname"],
+        "slices": [
+            {
+                "domainCount": 1,
+                "valuesPerLevel": [{"individual": {"prefix": "hyperpod-i-", "roots": ["0a"]}}],
+                "podCounts": {"universal": 1},
+            }
+        ],
+    }
     (queue,) = files["clusterqueues"]["items"]
     quotas = [{"name": "nvidia.com/gpu", "nominalQuota": "14", "borrowingLimit": "7"}]
-    queue["spec"] = {"cohortName": "shared-pool", **_groups(quotas)}
+    queue["spec"] = {
+        "cohortName": "shared-pool",
+        **_groups(quotas),
+        "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "MayStopSearch"},
+        "admissionChecksStrategy": {"admissionChecks": [{"name": "capacity", "onFlavors": []}]},
+    }
     del queue["status"]["pendingWorkloadsStatus"]
     (local,) = files["localqueues"]["items"]
-    local["status"] = {"conditions": _active(), "flavorsUsage": []}
+    del local["status"]["flavorUsage"]
+    local["status"]["flavorsUsage"] = []
+    (cohort,) = files["cohorts"]["items"]
+    cohort["spec"] = {"parentName": "company"}
     return files
 
 
-def _kueue(waiting: Json, running: Json, queue: Json, local: Json) -> dict[str, Json]:
-    return {
-        "workloads": listed(waiting, running),
-        "clusterqueues": listed(queue),
-        "localqueues": listed(local),
+def kueue_events() -> Json:
+    """One event in the form of Kueue 0.12, one in that of 0.18 and later, and one of a pod."""
+    about = {
+        "kind": "Workload",
+        "namespace": "hyperpod-ns-research",
+        "name": "pytorchjob-next-a41c9",
+        "uid": "uid-pytorchjob-next-a41c9",
     }
+    old = thing("v1", "Event", "hyperpod-ns-research", "next.1") | {
+        "involvedObject": about | {"apiVersion": "kueue.x-k8s.io/v1beta1"},
+        "reason": "Preempted",
+        "message": "Preempted to accommodate a workload",
+        "count": 3,
+        "firstTimestamp": "2026-11-02T08:00:00Z",
+        "lastTimestamp": "2026-11-02T08:20:00Z",
+        "eventTime": None,
+        "source": {"component": "kueue-admission"},
+    }
+    new = thing("v1", "Event", "hyperpod-ns-research", "next.2") | {
+        "involvedObject": about | {"apiVersion": "kueue.x-k8s.io/v1beta2"},
+        "reason": "Pending",
+        "message": _PENDING,
+        "firstTimestamp": None,
+        "lastTimestamp": None,
+        "eventTime": "2026-11-02T08:20:04.512345Z",
+        "reportingComponent": "kueue-admission",
+        "source": {},
+    }
+    pods = thing("v1", "Event", "hyperpod-ns-research", "pretrain-0.1") | {
+        "involvedObject": {"kind": "Pod", "namespace": "hyperpod-ns-research", "name": "x"},
+        "reason": "Pulled",
+        "lastTimestamp": "2026-11-02T08:20:00Z",
+    }
+    return listed(old, new, pods)
+
+
+_INSTANCE = {"node.kubernetes.io/instance-type": "ml.p5.48xlarge"}
+
+
+def _global(api: str, kind: str, name: str) -> Json:
+    body = thing(api, kind, "", name)
+    del body["metadata"]["namespace"], body["spec"]
+    return body
 
 
 def _groups(quotas: list[Json]) -> Json:
@@ -271,6 +368,10 @@ def _admitted() -> Json:
                     "count": 1,
                     "flavors": {"nvidia.com/gpu": "ml.p5.48xlarge"},
                     "resourceUsage": {"nvidia.com/gpu": "8"},
+                    "topologyAssignment": {
+                        "levels": ["kubernetes.io/hostname"],
+                        "domains": [{"values": ["hyperpod-i-0a"], "count": 1}],
+                    },
                 }
             ],
         },
@@ -354,20 +455,28 @@ def standin(files: dict[str, Json], *faults: Fault) -> Observed:
 
 
 def read(
-    application: "WSGIApplication", clock: Clock | None = None, deadline_seconds: float = 30.0
+    application: "WSGIApplication",
+    clock: Clock | None = None,
+    deadline_seconds: float = 30.0,
+    wanted: Wanted | None = None,
 ) -> KubernetesReading:
     """Read a served cluster once, as the local rig does."""
     with served(application) as url:
-        return api(url, clock, deadline_seconds).read()
+        return api(url, clock, deadline_seconds).read(wanted or Wanted())
 
 
 def api(
-    url: str, clock: Clock | None = None, deadline_seconds: float = 30.0, ca_data: str = ""
+    url: str,
+    clock: Clock | None = None,
+    deadline_seconds: float = 30.0,
+    ca_data: str = "",
+    created_by: Sequence[str] = CREATED_BY,
 ) -> KubernetesApi:
     return KubernetesApi(
         lambda: EksEndpoint(endpoint=url, ca_data=ca_data, name="ml-shared-01-eks"),
         lambda: "k8s-aws-v1.dG9rZW4",
         clock or FixedClock(NOW),
         deadline_seconds,
+        created_by=created_by,
         plain_http=url.startswith("http://"),
     )

@@ -9,10 +9,12 @@ from boto3 import Session
 
 from steward.alerts.model import Alert, AlertState, Card, ReconcilerState
 from steward.clock import FixedClock
+from steward.cluster.control_plane import ControlPlane
 from steward.cluster.findings import DetectorStatus, Evaluation, Finding
 from steward.cluster.memory import Device, Memory
+from steward.cluster.planning import SnapshotScope
 from steward.cluster.policy import Severity
-from steward.cluster.snapshot import ControlPlane, Part, PartStatus, Snapshot
+from steward.cluster.snapshot import Part, PartStatus, Snapshot
 from steward.stores.dynamo import DynamoRows
 from steward.stores.s3 import S3Objects
 
@@ -24,7 +26,7 @@ NAMES = itertools.count()
 def a_snapshot(at: datetime = NOON, detail: str = "") -> Snapshot:
     return Snapshot(
         cluster="ml",
-        scope="tick",
+        scope=SnapshotScope.TICK,
         at=at,
         window_end=at - timedelta(minutes=2),
         parts=(Part(name="prometheus", status=PartStatus.OK, at=at, detail=detail),),
@@ -42,7 +44,7 @@ def an_evaluation() -> Evaluation:
     return Evaluation(
         snapshot="snapshots/ml/2026/11/02/20261102T120000Z.json.gz",
         cluster="ml",
-        scope="tick",
+        scope=SnapshotScope.TICK,
         at=NOON,
         detectors={"idle_gpus": DetectorStatus.EVALUATED},
         findings=(a_finding("Job/team-a/train"),),

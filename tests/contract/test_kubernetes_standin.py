@@ -9,7 +9,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
-from local.standins.kubernetes import KubernetesStandin
+from local.standins.kubernetes import Fault, KubernetesStandin
 from local.standins.kubernetes_resources import RESOURCES
 from tests.contract.kubernetes_cluster import (
     NOW,
@@ -224,6 +224,31 @@ def test_a_field_selector_is_applied(selector: str, expected: list[str]) -> None
     server = client(basic_files())
     path = f"/api/v1/pods?fieldSelector={selector.replace('=', '%3D')}"
     assert names(get(server, path)[1]) == expected
+
+
+def test_fields_are_selectable_where_a_real_server_knows_them() -> None:
+    server = client(basic_files())
+    path = "/api/v1/events?fieldSelector="
+    found = get(server, f"{path}involvedObject.kind%3DWorkload")[1]
+    assert names(found) == ["next.1", "next.2"]
+    assert get(server, f"{path}spec.nodeName%3Dx")[0] == 400
+    assert get(server, "/api/v1/pods?fieldSelector=involvedObject.kind%3DPod")[0] == 400
+
+
+def test_a_refusal_says_whether_it_is_of_a_namespace_or_of_the_cluster() -> None:
+    server = client({"unrelated": listed()})
+    message = get(server, "/api/v1/namespaces/default/pods")[1]["message"]
+    assert message.endswith('in the namespace "default"')
+    assert get(server, "/api/v1/pods")[1]["message"].endswith("at the cluster scope")
+
+
+def test_a_fault_can_strike_one_namespace() -> None:
+    fault = Fault(resource="pods", namespace="default", status=503)
+    server = Client(KubernetesStandin(Recorded(basic_files()), lambda: NOW, [fault]))
+    assert get(server, "/api/v1/pods")[0] == 200
+    assert get(server, "/api/v1/namespaces/hyperpod-ns-research/pods")[0] == 200
+    assert get(server, "/api/v1/namespaces/default/pods")[0] == 503
+    assert get(server, "/api/v1/namespaces/default/pods")[0] == 200
 
 
 def test_one_namespace_and_one_object_can_be_asked_for() -> None:

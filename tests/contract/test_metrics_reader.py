@@ -1,32 +1,25 @@
 """What every metrics reader owes, over a real Prometheus and over the rig's stand-in."""
 
 import math
-import threading
-from array import array
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from werkzeug.serving import make_server
 
 from local.metrics.openmetrics import Series
-from local.metrics.server import RealPrometheus, available
-from local.standins.prometheus import PrometheusStandin
-from steward.cluster.accelerators import ActivityWindow
+from steward.cluster.accelerators import Window
 from steward.cluster.snapshot import InvalidSamples
-from steward.ports import DeviceName, DeviceReading, MetricsReading
-from steward.sources.prometheus import PrometheusMetrics
+from steward.ports import DeviceName, MetricsReading, Signal
+from tests.contract.metrics_series import BLANKS, SERVERS, Cases, Metrics, series
 
 ENGINE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 UTIL = "DCGM_FI_DEV_GPU_UTIL"
 MEMORY = "DCGM_FI_DEV_FB_USED"
 TENSOR = "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 POWER = "DCGM_FI_DEV_POWER_USAGE"
-
-BLANKS = (2147483632.0, 9223372036854775792.0, 140737488355328.0)
-"""DCGM's "no value" for 32-bit, 64-bit and floating fields (dcgm_structs.h)."""
+LIMIT = "DCGM_FI_DEV_POWER_MGMT_LIMIT"
+ENFORCED = "DCGM_FI_DEV_ENFORCED_POWER_LIMIT"
 
 POD: dict[str, Any] = {"namespace": "hyperpod-ns-audio", "pod": "trainer-2", "Hostname": "node-a"}
 EXPORTED: dict[str, Any] = {
@@ -37,113 +30,13 @@ EXPORTED: dict[str, Any] = {
     "pod": "dcgm-exporter-x7k2p",
 }
 
-type Build = Callable[[datetime], list[Series]]
-
-_CASES: list[tuple[datetime, Build]] = []
+recorded = Cases()
 
 
-def recorded[F: Callable[..., None]](build: Build) -> Callable[[F], F]:
-    """Give a test series of its own: each has eight hours to itself, so that one server holds all."""
-
-    def mark(test: F) -> F:
-        end = datetime(2026, 11, 1, 12, tzinfo=UTC) + timedelta(hours=8 * len(_CASES))
-        _CASES.append((end, build))
-        test.end = end  # type: ignore[attr-defined]
-        return test
-
-    return mark
-
-
-def series(
-    metric: str,
-    end: datetime,
-    values: Sequence[float | None],
-    *,
-    newest: float = 30,
-    step: float = 60,
-    **labels: str,
-) -> Series:
-    """One series whose newest value is `newest` seconds before the end; None is a missed scrape."""
-    first = end - timedelta(seconds=newest + step * (len(values) - 1))
-    points = [(first + timedelta(seconds=step * n), v) for n, v in enumerate(values)]
-    kept = [(round(at.timestamp() * 1000), v) for at, v in points if v is not None]
-    return Series(
-        {"__name__": metric} | {k: v for k, v in labels.items() if v},
-        array("q", (at for at, _ in kept)),
-        array("d", (v for _, v in kept)),
-    )
-
-
-@dataclass
-class Metrics:
-    """The series of one test, at the end of its hours."""
-
-    url: str
-    end: datetime
-
-    def reader(
-        self, *, scrape_interval_seconds: int = 60, cluster_label: str | None = None
-    ) -> PrometheusMetrics:
-        return PrometheusMetrics(
-            self.url,
-            scrape_interval_seconds=scrape_interval_seconds,
-            cluster_label=cluster_label,
-        )
-
-    def read(self, *minutes: int, **options: int | str | None) -> MetricsReading:
-        reader = self.reader(**options)  # type: ignore[arg-type]
-        try:
-            return reader.read(self.end, minutes or (60,))
-        finally:
-            reader.close()
-
-    def device(self, *minutes: int) -> DeviceReading:
-        (device,) = self.read(*minutes).devices
-        return device
-
-    def window(self, minutes: int = 60) -> ActivityWindow:
-        (window,) = self.device(minutes).windows
-        return window
-
-    def samples(
-        self, seconds: float, *devices: DeviceName
-    ) -> list[tuple[list[float], list[float]]]:
-        """Seconds before the end, and values, of each device."""
-        reader = self.reader()
-        try:
-            answer = reader.samples(self.end, seconds, devices)
-        finally:
-            reader.close()
-        assert {samples.device for samples in answer} == set(devices)
-        return [([(self.end - t).total_seconds() for t in s.times], list(s.values)) for s in answer]
-
-    def seen(self, seconds: float, *pods: tuple[str, str]) -> tuple[DeviceReading, ...]:
-        reader = self.reader()
-        try:
-            return reader.seen(self.end, seconds, pods)
-        finally:
-            reader.close()
-
-
-@pytest.fixture(
-    scope="module", params=["stand-in", pytest.param("real", marks=pytest.mark.prometheus)]
-)
+@pytest.fixture(scope="module", params=SERVERS)
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    everything = [one for end, build in _CASES for one in build(end)]
-    if request.param == "real":
-        if not available():
-            pytest.skip("prometheus and promtool are not installed")
-        with RealPrometheus(everything) as prometheus:
-            yield prometheus.url
-        return
-    app = PrometheusStandin(everything, lambda: datetime(2027, 6, 1, tzinfo=UTC))
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with recorded.served(request.param) as served:
+        yield served
 
 
 @pytest.fixture
@@ -171,7 +64,9 @@ def test_a_full_window_has_its_count_its_maximum_and_its_mean(metrics: Metrics) 
     # 45 minutes at 0.25 and 15 at 0.75: (45 * 0.25 + 15 * 0.75) / 60 = 0.375
     assert window.mean == pytest.approx(0.375)
     assert device.last_sample == metrics.end - timedelta(seconds=30)
-    assert (device.held_bytes, device.tensor_activity, device.power_watts) == (None, None, None)
+    assert window.minimum == 0.25
+    assert (device.held_bytes, device.tensor, device.power) == (None, (), ())
+    assert (device.power_limit_watts, device.model) == (None, None)
 
 
 @recorded(lambda end: [series(ENGINE, end, [0.5] * 60 + [0.0] * 60, UUID="GPU-1", **POD)])
@@ -276,6 +171,26 @@ def test_each_mig_slice_is_a_device_that_only_engine_activity_speaks_for(metrics
     assert reading.invalid == ()
 
 
+def _repartitioned(end: datetime) -> list[Series]:
+    slice_: dict[str, Any] = {"UUID": "GPU-1", "GPU_I_PROFILE": "3g.40gb", "GPU_I_ID": "1"}
+    return [
+        # Partitioned for 40 minutes, whole for the last 20; and the other way round.
+        series(ENGINE, end, [0.3] * 40, newest=30 + 20 * 60, **slice_, **POD),
+        series(ENGINE, end, [0.8] * 20, UUID="GPU-1", **(POD | {"pod": "trainer-3"})),
+        series(ENGINE, end, [0.8] * 40, newest=30 + 20 * 60, UUID="GPU-2", **POD),
+        series(ENGINE, end, [0.3] * 20, **(slice_ | {"UUID": "GPU-2"} | POD | {"pod": "x"})),
+    ]
+
+
+@recorded(_repartitioned)
+def test_a_card_that_is_no_longer_partitioned_is_a_device_again(metrics: Metrics) -> None:
+    assert [(d.uuid, d.mig, d.pod, d.windows[0].present) for d in metrics.read().devices] == [
+        ("GPU-1", None, "trainer-3", 20),
+        ("GPU-1", "3g.40gb/1", "trainer-2", 40),
+        ("GPU-2", "3g.40gb/1", "x", 20),
+    ]
+
+
 # --- impossible values ---------------------------------------------------------------------------
 
 
@@ -294,9 +209,12 @@ def test_impossible_values_are_dropped_and_counted(metrics: Metrics) -> None:
     # Five hours of minutes, two of them impossible: idle all the same.
     reading = metrics.read(300)
     assert reading.devices[0].windows == (
-        ActivityWindow(minutes=300, expected=300, present=298, maximum=0, mean=0, invalid=2),
+        Window(minutes=300, expected=300, present=298, maximum=0, mean=0, minimum=0, invalid=2),
     )
-    assert reading.invalid == (InvalidSamples(metric=UTIL, samples=2, accelerators=1),)
+    # The newest sample is half a minute old, so the 101st of 300 is 199 minutes older.
+    oldest = metrics.end - timedelta(minutes=199, seconds=30)
+    expected = InvalidSamples(metric=UTIL, samples=2, accelerators=1, first=oldest)
+    assert reading.invalid == (expected,)
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2, 3, 4, 5, 6])
@@ -314,7 +232,7 @@ def test_one_value_that_is_none_never_decides(metrics: Metrics, bad: int) -> Non
 
 @recorded(lambda end: [series(ENGINE, end, [math.nan] * 60, UUID="GPU-1", **POD)])
 def test_a_window_of_invalid_samples_has_no_statistics(metrics: Metrics) -> None:
-    assert metrics.window() == ActivityWindow(
+    assert metrics.window() == Window(
         minutes=60, expected=60, present=0, maximum=None, mean=None, invalid=60
     )
 
@@ -351,7 +269,9 @@ def test_a_recomputed_window_begins_after_its_start_too(metrics: Metrics) -> Non
 def test_a_fault_of_a_metric_that_decides_nothing_is_still_said(metrics: Metrics) -> None:
     reading = metrics.read()
     assert reading.devices[0].windows[0].invalid == 0
-    assert reading.invalid == (InvalidSamples(metric=UTIL, samples=1, accelerators=1),)
+    newest = metrics.end - timedelta(seconds=30)
+    expected = InvalidSamples(metric=UTIL, samples=1, accelerators=1, first=newest)
+    assert reading.invalid == (expected,)
 
 
 # --- attribution ---------------------------------------------------------------------------------
@@ -436,7 +356,9 @@ def test_a_valid_sample_of_one_replica_stands_for_an_invalid_one_of_the_other(
     (window,) = reading.devices[0].windows
     assert (window.present, window.invalid, window.maximum) == (3, 1, 0.4)
     assert window.mean == pytest.approx((0.2 + 0.4 + 0.2) / 3)
-    assert reading.invalid == (InvalidSamples(metric=ENGINE, samples=1, accelerators=1),)
+    newest = metrics.end - timedelta(seconds=30)
+    expected = InvalidSamples(metric=ENGINE, samples=1, accelerators=1, first=newest)
+    assert reading.invalid == (expected,)
 
 
 @recorded(
@@ -459,6 +381,7 @@ def test_a_device_that_changes_hands_is_one_reading_a_holder(metrics: Metrics) -
     lambda end: [
         series(ENGINE, end, [0.9] * 60, UUID="GPU-1", Hostname="node-a"),
         series(ENGINE, end, [0.9] * 60, UUID="GPU-2", Hostname="node-a", namespace="x"),
+        series(ENGINE, end, [0.9] * 60, UUID="GPU-5", Hostname="node-a", pod="of-no-namespace"),
         series(ENGINE, end, [0.9] * 60, UUID="GPU-3", **EXPORTED),
         series(
             ENGINE,
@@ -477,6 +400,7 @@ def test_a_series_that_names_nobody_or_only_its_exporter_is_unattributed(metrics
         ("GPU-2", None, None, "node-a"),
         ("GPU-3", "hyperpod-ns-audio", "trainer-2", "node-a"),
         ("GPU-4", None, None, "node-b"),
+        ("GPU-5", None, None, "node-a"),
     ]
 
 
@@ -562,21 +486,224 @@ def test_memory_held_is_the_newest_valid_sample_in_bytes(metrics: Metrics) -> No
     assert held == [81_000 * 1024**2, 512 * 1024**2, None, None]
 
 
+def _hang(end: datetime) -> list[Series]:
+    """Four cards pinned at 100 %, of which the first draws what an idle one does (A6)."""
+    pinned = [series(UTIL, end, [100.0] * 60, UUID=f"GPU-{n}", **POD) for n in range(1, 5)]
+    return [
+        *pinned,
+        series(TENSOR, end, [0.0] * 60, UUID="GPU-1", modelName="NVIDIA A100-SXM4-40GB", **POD),
+        series(POWER, end, [90.0, 100.0] * 30, UUID="GPU-1", **POD),
+        series(LIMIT, end, [400.0] * 60, UUID="GPU-1", **POD),
+        # Before the signal window it worked.
+        series(TENSOR, end, [0.8] * 30 + [0.0, 0.004] * 15, UUID="GPU-2", **POD),
+        series(POWER, end, [390.0] * 30 + [95.0] * 30, UUID="GPU-2", **POD),
+        series(LIMIT, end, [0.0] * 60, UUID="GPU-2", **POD),
+        series(ENFORCED, end, [350.0] * 60, UUID="GPU-2", **POD),
+        # Impossible values among the possible ones.
+        series(TENSOR, end, [0.0] * 59 + [BLANKS[2]], UUID="GPU-3", model_name="H100", **POD),
+        series(POWER, end, [90.0] * 58 + [math.nan, -1.0], UUID="GPU-3", **POD),
+        series(LIMIT, end, [400.0] * 59 + [BLANKS[0]], UUID="GPU-3", **POD),
+        # Somebody else's, or nobody's.
+        series(POWER, end, [300.0] * 60, UUID="GPU-4", Hostname="node-a"),
+        series(MEMORY, end, [70_000.0] * 60, UUID="GPU-4", **(POD | {"pod": "trainer-9"})),
+    ]
+
+
+@recorded(_hang)
+def test_signals_have_windows_of_their_own(metrics: Metrics) -> None:
+    first, second, _, fourth = metrics.read(60, signals=(30,)).devices
+    assert first.tensor == (
+        Window(minutes=30, expected=30, present=30, maximum=0, mean=0, minimum=0),
+    )
+    assert first.power == (
+        Window(minutes=30, expected=30, present=30, maximum=100, mean=95, minimum=90),
+    )
+    assert (first.power_limit_watts, first.model) == (400, "NVIDIA A100-SXM4-40GB")
+    (tensor,), (power,) = second.tensor, second.power
+    assert (tensor.minimum, tensor.maximum) == (0, 0.004)
+    assert tensor.mean == pytest.approx(0.002)
+    assert (power.minimum, power.maximum) == (95, 95)
+    assert power.mean == pytest.approx(95)
+    # No limit is set: the one in force is the other metric's.
+    assert second.power_limit_watts == 350
+    # Samples that name another holder, or none, say nothing of this one.
+    assert (fourth.tensor, fourth.power, fourth.power_limit_watts) == ((), (), None)
+    assert (fourth.held_bytes, fourth.model) == (None, None)
+
+
+@recorded(_hang)
+def test_impossible_values_of_signals_are_dropped_and_counted(metrics: Metrics) -> None:
+    reading = metrics.read(60, signals=(30, 10))
+    third = reading.devices[2]
+    assert [(w.minutes, w.present, w.invalid, w.maximum) for w in third.tensor] == [
+        (10, 9, 1, 0),
+        (30, 29, 1, 0),
+    ]
+    assert [(w.minutes, w.present, w.invalid) for w in third.power] == [(10, 8, 2), (30, 28, 2)]
+    assert {(w.minimum, w.maximum, w.mean) for w in third.power} == {(90, 90, 90)}
+    assert (third.power_limit_watts, third.model) == (400, "H100")
+    assert {(i.metric, i.samples, i.accelerators) for i in reading.invalid} == {
+        (TENSOR, 1, 1),
+        (POWER, 2, 1),
+        (LIMIT, 1, 1),
+    }
+
+
+@recorded(_hang)
+def test_without_signal_windows_no_signal_is_read(metrics: Metrics) -> None:
+    assert {(d.tensor, d.power) for d in metrics.read(60).devices} == {((), ())}
+
+
 @recorded(
     lambda end: [
         series(ENGINE, end, [1.0] * 60, UUID="GPU-1", **POD),
-        series(TENSOR, end, [0.0, 0.5] * 30, UUID="GPU-1", **POD),
-        series(POWER, end, [100.0, 300.0] * 30, UUID="GPU-1", **POD),
-        series(ENGINE, end, [1.0] * 60, UUID="GPU-2", **POD),
-        series(TENSOR, end, [0.0] * 59 + [BLANKS[2]], UUID="GPU-2", **POD),
-        series(POWER, end, [90.0] * 59 + [math.nan], UUID="GPU-2", **POD),
+        series(TENSOR, end, [0.5] * 20, newest=30 + 40 * 60, UUID="GPU-1", **POD),
+        series(TENSOR, end, [0.1] * 40, uuid="GPU-1", **EXPORTED),
+        series(POWER, end, [300.0] * 60, UUID="GPU-1", replica="a", **POD),
+        series(POWER, end, [300.0] * 60, UUID="GPU-1", replica="b", **POD),
     ]
 )
-def test_tensor_activity_and_power_are_means_of_valid_samples(metrics: Metrics) -> None:
+def test_signals_are_merged_as_activity_is(metrics: Metrics) -> None:
+    device = metrics.read(60, signals=(60,)).devices[0]
+    (tensor,), (power,) = device.tensor, device.power
+    assert (tensor.present, tensor.maximum) == (60, 0.5)
+    assert tensor.mean == pytest.approx((20 * 0.5 + 40 * 0.1) / 60)
+    assert power.present == 60
+    assert power.mean == pytest.approx(300)
+
+
+def _sliced_signals(end: datetime) -> list[Series]:
+    first = {"UUID": "GPU-1", "GPU_I_PROFILE": "3g.40gb", "GPU_I_ID": "1", **POD}
+    second = first | {"GPU_I_ID": "2", "pod": "other"}
+    return [
+        *(series(ENGINE, end, [0.97] * 60, **labels) for labels in (first, second)),
+        series(TENSOR, end, [0.001] * 60, **first),
+        series(TENSOR, end, [0.3] * 60, UUID="GPU-1", Hostname="node-a"),
+        series(MEMORY, end, [20_000.0] * 60, **first),
+        # The card's, whatever labels it comes with.
+        *(series(POWER, end, [310.0] * 60, **labels) for labels in (first, second)),
+        *(series(LIMIT, end, [700.0] * 60, **labels) for labels in (first, second)),
+    ]
+
+
+@recorded(_sliced_signals)
+def test_a_slice_has_its_own_tensor_activity_and_nobodys_power(metrics: Metrics) -> None:
+    first, second = metrics.read(60, signals=(30,)).devices
+    assert [(w.present, w.maximum) for w in first.tensor] == [(30, 0.001)]
+    assert (first.held_bytes, second.held_bytes) == (20_000 * 1024**2, None)
+    assert second.tensor == ()
+    for device in (first, second):
+        assert (device.power, device.power_limit_watts) == ((), None)
+
+
+# --- exporters, replicas, holders ----------------------------------------------------------------
+
+
+@recorded(
+    lambda end: [
+        series(
+            ENGINE, end, [0.0] * 25, newest=30 + 35 * 60, UUID="GPU-1", instance="a:1", **EXPORTED
+        ),
+        series(
+            ENGINE,
+            end,
+            [0.0] * 33,
+            UUID="GPU-1",
+            instance="b:1",
+            **(EXPORTED | {"pod": "dcgm-exporter-9zzzz"}),
+        ),
+    ]
+)
+def test_a_restarted_exporter_is_followed_and_its_gap_stays_one(metrics: Metrics) -> None:
+    # 25 scrapes by one exporter, two that nobody made, 33 by the next one.
+    window = metrics.window()
+    assert (window.present, window.expected, window.maximum) == (58, 60, 0)
+
+
+@recorded(
+    lambda end: [
+        series(ENGINE, end, [0.0, 0.2] * 30, UUID="GPU-1", replica="0", **POD),
+        series(ENGINE, end, [0.0, 0.2] * 30, UUID="GPU-1", prometheus_replica="1", **POD),
+        series(MEMORY, end, [512.0] * 60, UUID="GPU-1", replica="0", **POD),
+        series(MEMORY, end, [512.0] * 60, UUID="GPU-1", prometheus_replica="1", **POD),
+    ]
+)
+def test_a_sample_that_two_replicas_tell_counts_once(metrics: Metrics) -> None:
+    device = metrics.device()
+    (window,) = device.windows
+    assert (window.present, window.maximum) == (60, 0.2)
+    assert window.mean == pytest.approx(0.1)
+    assert device.held_bytes == 512 * 1024**2
+    assert len(metrics.samples(3600, AUDIO)[0][0]) == 60
+
+
+@recorded(
+    lambda end: [
+        series(ENGINE, end, [0.45] * 60, UUID="GPU-1", **(POD | {"pod": pod}))
+        for pod in ("notebook-1", "notebook-2", "notebook-3")
+    ]
+)
+def test_a_card_that_pods_share_is_read_once_for_each(metrics: Metrics) -> None:
+    devices = metrics.read().devices
+    assert [(d.uuid, d.pod, d.windows[0].present) for d in devices] == [
+        ("GPU-1", f"notebook-{n}", 60) for n in (1, 2, 3)
+    ]
+
+
+@recorded(
+    lambda end: [
+        series(ENGINE, end, [0.9] * 48 + [0.0] * 12, UUID="GPU-1", **POD),
+        series(ENGINE, end, [0.91] * 12, UUID="GPU-1", **(POD | {"pod": "trainer-3"})),
+        series(MEMORY, end, [60_000.0] * 12, UUID="GPU-1", **(POD | {"pod": "trainer-3"})),
+    ]
+)
+def test_a_finished_pod_that_is_still_named_takes_nothing_from_its_successor(
+    metrics: Metrics,
+) -> None:
+    before, after = metrics.read(10).devices
+    assert (before.pod, before.windows[0].maximum, before.held_bytes) == ("trainer-2", 0, None)
+    assert (after.pod, after.windows[0].maximum) == ("trainer-3", 0.91)
+    assert after.held_bytes == 60_000 * 1024**2
+
+
+@recorded(
+    lambda end: [
+        series(ENGINE, end, [0.5] * 60, UUID="GPU-1", Hostname="node-a", node="10.0.0.7"),
+        series(ENGINE, end, [0.5] * 60, UUID="GPU-2", hostname="node-b", node="10.0.0.8"),
+        series(ENGINE, end, [0.5] * 60, UUID="GPU-3", node="node-c", kubernetes_node="x"),
+        series(ENGINE, end, [0.5] * 60, UUID="GPU-4", kubernetes_node="node-d"),
+        series(ENGINE, end, [0.5] * 60, UUID="GPU-5"),
+        series(ENGINE, end, [0.5] * 60, UUID="GPU-6", node="10.0.0.9"),
+        series(UTIL, end, [50.0] * 60, UUID="GPU-6", Hostname="node-f"),
+    ]
+)
+def test_the_node_is_told_by_any_of_its_labels(metrics: Metrics) -> None:
+    nodes = [d.node for d in metrics.read().devices]
+    assert nodes == ["node-a", "node-b", "node-c", "node-d", None, "node-f"]
+
+
+@recorded(
+    lambda end: [
+        series(ENGINE, end, [0.5] * 60, UUID="GPU-1", namespace="gpu", pod="dcgm-exporter-x7k2p"),
+        series(ENGINE, end, [0.5] * 60, UUID="GPU-2", **POD),
+    ]
+)
+def test_an_exporter_is_no_holder_even_where_no_series_tells_the_two_apart(
+    metrics: Metrics,
+) -> None:
+    assert [d.pod for d in metrics.read().devices] == [None, "trainer-2"]
+
+
+@recorded(
+    lambda end: [
+        series(ENGINE, end, [0.5] * 60, UUID="GPU-1", **POD),
+        series(ENGINE, end, [0.5] * 60, UUID="GPU-2", mark="x" * 2**20, **POD),
+    ]
+)
+def test_labels_too_large_to_be_true_cost_their_own_series_alone(metrics: Metrics) -> None:
     reading = metrics.read()
-    levels = [(d.tensor_activity, d.power_watts) for d in reading.devices]
-    assert levels == [pytest.approx((0.25, 200.0)), (0.0, 90.0)]
-    assert {(i.metric, i.samples) for i in reading.invalid} == {(TENSOR, 1), (POWER, 1)}
+    assert [(d.uuid, d.windows[0].present) for d in reading.devices] == [("GPU-1", 60)]
+    assert reading.invalid == (InvalidSamples(metric=ENGINE, samples=1, accelerators=1),)
 
 
 # --- raw samples and earlier sightings -----------------------------------------------------------
@@ -593,6 +720,26 @@ AUDIO = DeviceName(namespace="hyperpod-ns-audio", pod="trainer-2", uuid="GPU-1")
 )
 def test_raw_samples_are_scaled_valid_and_of_the_device_asked_for(metrics: Metrics) -> None:
     assert metrics.samples(3600, AUDIO) == [([210, 30], [0.5, 0.0])]
+
+
+@recorded(
+    lambda end: [
+        series(ENGINE, end, [0.5, 0.6], UUID="GPU-1", **POD),
+        series(TENSOR, end, [0.0, BLANKS[2]], UUID="GPU-1", **POD),
+        series(POWER, end, [90.0, 700.0], UUID="GPU-1", **POD),
+        series(POWER, end, [200.0], UUID="GPU-2", **POD),
+    ]
+)
+def test_raw_samples_of_every_signal_asked_for(metrics: Metrics) -> None:
+    other = DeviceName(namespace=AUDIO.namespace, pod=AUDIO.pod, uuid="GPU-2")
+    assert metrics.samples(3600, AUDIO, other, signals=tuple(Signal)) == [
+        ([90, 30], [0.5, 0.6]),
+        ([90], [0.0]),
+        ([90, 30], [90, 700]),
+        ([], []),
+        ([], []),
+        ([30], [200]),
+    ]
 
 
 @recorded(lambda end: [series(ENGINE, end, [0.1, 0.2, 0.3, 0.4], newest=0, UUID="GPU-1", **POD)])

@@ -13,11 +13,19 @@ from botocore.stub import Stubber
 
 from local.twins import InMemoryBus, InMemorySender, Message
 from steward.clock import FixedClock
-from steward.errors import DeniedError, PermanentError, RetryableError
+from steward.cluster.planning import SnapshotScope
+from steward.errors import ConfigError, DeniedError, PermanentError, RetryableError
 from steward.events import EvaluationReady, parse, parse_request
 from steward.ports import Bus, EvaluationQueue, SnapshotRequests
 from steward.sinks.bus import EventBridgeBus
-from steward.sinks.queues import EvaluationSender, Fifo, Sender, SnapshotRequestSender, SqsSender
+from steward.sinks.queues import (
+    EvaluationSender,
+    Fifo,
+    Sender,
+    SnapshotRequestSender,
+    SqsClients,
+    SqsSender,
+)
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 NAMES = itertools.count()
@@ -55,7 +63,7 @@ def queue(kind: str, request: pytest.FixtureRequest, *, fifo: bool) -> tuple[Sen
     else:
         made = aws.client("sqs").create_queue(QueueName=name)
     url = made["QueueUrl"]
-    return SqsSender(aws, url), lambda: received(aws, url)
+    return SqsSender(SqsClients(aws), url), lambda: received(aws, url)
 
 
 @pytest.fixture(params=["aws", "twin"])
@@ -94,9 +102,9 @@ def bus(request: pytest.FixtureRequest) -> tuple[Bus, Callable[[], list[Any]]]:
 
 def test_a_request_names_cluster_scope_time_and_reason(standard: tuple[Sender, Arrived]) -> None:
     sender, arrived = standard
-    requests: SnapshotRequests = SnapshotRequestSender(sender)
+    requests: SnapshotRequests = SnapshotRequestSender(sender, {})
 
-    requests.ask("ml", NOON, "tick due")
+    requests.ask("ml", NOON, "tick due", SnapshotScope.TICK)
 
     (message,) = arrived()
     assert json.loads(message.body) == {
@@ -113,22 +121,80 @@ def test_take_snapshot_reads_what_was_asked(standard: tuple[Sender, Arrived]) ->
     at = datetime.fromisoformat("2026-11-02T13:00:00.500+01:00")
     sender, arrived = standard
 
-    SnapshotRequestSender(sender).ask("ml", at, 'an event said {"detail-type": "x"}')
+    SnapshotRequestSender(sender, {}).ask(
+        "ml", at, 'an event said {"detail-type": "x"}', SnapshotScope.AUDIT
+    )
 
     (message,) = arrived()
     request = parse_request(message.body, "queue")
-    assert (request.cluster, request.at) == ("ml", NOON + timedelta(milliseconds=500))
+    assert (request.cluster, request.scope) == ("ml", SnapshotScope.AUDIT)
+    assert request.at == NOON + timedelta(milliseconds=500)
 
 
 def test_every_request_is_a_message(standard: tuple[Sender, Arrived]) -> None:
     # take_snapshot reduces its batch to distinct clusters; the door itself drops nothing.
     sender, arrived = standard
-    requests = SnapshotRequestSender(sender)
+    requests = SnapshotRequestSender(sender, {})
 
-    requests.ask("ml", NOON, "tick due")
-    requests.ask("ml", NOON, "tick due")
+    requests.ask("ml", NOON, "tick due", SnapshotScope.TICK)
+    requests.ask("ml", NOON, "tick due", SnapshotScope.TICK)
 
     assert len(arrived()) == 2
+
+
+def test_a_request_goes_to_the_queue_of_whoever_reads_the_cluster() -> None:
+    clock = FixedClock(NOON)
+    own, frankfurt, tokyo = (InMemorySender(clock) for _ in range(3))
+    requests = SnapshotRequestSender(own, {"ml-eu": frankfurt, "ml-jp": tokyo})
+
+    for cluster in ("ml", "ml-eu", "ml-jp", "ml-eu"):
+        requests.ask(cluster, NOON, "tick due", SnapshotScope.TICK)
+
+    def asked(queue: InMemorySender) -> list[str]:
+        return [json.loads(message.body)["cluster"] for message in queue.messages]
+
+    assert [asked(queue) for queue in (own, frankfurt, tokyo)] == [
+        ["ml"],
+        ["ml-eu", "ml-eu"],
+        ["ml-jp"],
+    ]
+
+
+def test_a_cluster_that_nobody_reads_is_named_with_the_remedy() -> None:
+    # A hub has no queue of its own: a request put nowhere would be a cluster that nobody watches.
+    requests = SnapshotRequestSender(None, {"ml-eu": InMemorySender(FixedClock(NOON))})
+
+    with pytest.raises(ConfigError, match=r"cluster ml: .*name its spoke in the policy"):
+        requests.ask("ml", NOON, "tick due", SnapshotScope.TICK)
+
+
+@pytest.mark.parametrize(
+    ("url", "region"),
+    [
+        ("https://sqs.eu-west-1.amazonaws.com/444455556666/spoke", "eu-west-1"),
+        ("https://sqs.cn-north-1.amazonaws.com.cn/444455556666/spoke", "cn-north-1"),
+        (
+            "http://172.17.0.1:8930/123456789012/requests",
+            "us-east-1",
+        ),  # the rig's: the session's own
+    ],
+)
+def test_a_queue_is_asked_in_the_region_that_its_url_names(
+    url: str, region: str, aws: Session
+) -> None:
+    assert SqsClients(aws).reaching(url).meta.region_name == region
+
+
+def test_queues_of_one_region_share_a_client(aws: Session) -> None:
+    # A client costs tens of milliseconds of the cold start: ten spokes must not make ten.
+    clients = SqsClients(aws)
+    first, second, elsewhere = (
+        clients.reaching(f"https://sqs.{region}.amazonaws.com/444455556666/{name}")
+        for region, name in (("eu-west-1", "a"), ("eu-west-1", "b"), ("eu-central-1", "a"))
+    )
+
+    assert first is second
+    assert first is not elsewhere
 
 
 # --- evaluations ---------------------------------------------------------------------------------
@@ -229,6 +295,13 @@ def test_a_value_that_json_does_not_know_is_refused(
     assert arrived() == []
 
 
+def test_a_bus_of_another_region_is_reached_there(aws: Session) -> None:
+    # A spoke's bus is the hub's, named by its ARN; EventBridge answers for a region's own buses only.
+    port = EventBridgeBus(aws, "arn:aws:events:eu-west-1:111122223333:event-bus/gpu-steward")
+
+    assert port._client.meta.region_name == "eu-west-1"
+
+
 # --- refusals ------------------------------------------------------------------------------------
 
 
@@ -253,8 +326,9 @@ def test_a_refused_bus_is_denied(aws: Session) -> None:
 
 
 def test_a_refused_queue_is_denied(aws: Session) -> None:
-    sender = SqsSender(aws, "http://127.0.0.1/123456789012/requests")
-    stub = Stubber(sender._client)
+    clients, url = SqsClients(aws), "http://127.0.0.1/123456789012/requests"
+    sender = SqsSender(clients, url)
+    stub = Stubber(clients.reaching(url))
     stub.add_client_error("send_message", "AccessDenied", http_status_code=403)
 
     with stub, pytest.raises(DeniedError, match="123456789012/requests"):
@@ -262,7 +336,7 @@ def test_a_refused_queue_is_denied(aws: Session) -> None:
 
 
 def test_a_queue_that_does_not_exist_is_permanent(aws: Session) -> None:
-    sender = SqsSender(aws, "http://127.0.0.1/123456789012/gone")
+    sender = SqsSender(SqsClients(aws), "http://127.0.0.1/123456789012/gone")
 
     with pytest.raises(PermanentError, match=r"123456789012/gone: .* check the name"):
         sender.send("{}")

@@ -11,11 +11,9 @@ from local.twins import InMemoryRows
 from steward import codec
 from steward.alerts.model import AlertState, Attempt, Card, Posted, ReconcilerState
 from steward.cluster.findings import Resolution
+from steward.cluster.planning import Planned
 from steward.errors import PermanentError
-from steward.ports import (
-    AlertStore,
-    PlanStore,
-)
+from steward.ports import AlertStore, PlanStore
 from steward.stores.dynamo import DynamoRows
 from steward.stores.state import ROW_LIMIT, Alerts, Plan, Row, RowKey, Rows
 from tests.contract.stores import EMPTY, LATER, NOON, a_card, a_state, an_alert, dynamo
@@ -34,18 +32,18 @@ def rows(request: pytest.FixtureRequest) -> Rows:
 def test_a_cluster_that_was_never_planned_has_no_time(rows: Rows) -> None:
     store: PlanStore = Plan(rows)
 
-    assert store.last_due("ml") is None
+    assert store.last("ml") == Planned()
 
 
 def test_the_plan_remembers_the_last_time_of_each_cluster(rows: Rows) -> None:
     store: PlanStore = Plan(rows)
-    store.mark_due("ml", NOON)
-    store.mark_due("other", NOON)
+    store.mark("ml", Planned(snapshot=NOON))
+    store.mark("other", Planned(snapshot=NOON, audit=NOON))
 
-    store.mark_due("ml", LATER)
+    store.mark("ml", Planned(snapshot=LATER, audit=NOON))
 
-    assert store.last_due("ml") == LATER
-    assert store.last_due("other") == NOON
+    assert store.last("ml") == Planned(snapshot=LATER, audit=NOON)
+    assert store.last("other") == Planned(snapshot=NOON, audit=NOON)
 
 
 # --- alerts and cards ----------------------------------------------------------------------------
@@ -72,7 +70,7 @@ def test_a_state_comes_back_as_it_was_saved(rows: Rows) -> None:
 def test_clusters_and_their_plans_do_not_mix(rows: Rows) -> None:
     store = Alerts(rows)
     store.save(EMPTY, a_state([an_alert("Job/a/one")]))
-    Plan(rows).mark_due("ml", NOON)
+    Plan(rows).mark("ml", Planned(snapshot=NOON))
 
     assert store.load("ml-2") == ReconcilerState(cluster="ml-2")
     assert store.load("ml") == a_state([an_alert("Job/a/one")])

@@ -10,6 +10,7 @@ from botocore.stub import Stubber
 
 from steward.clock import FixedClock
 from steward.cluster.memory import Memory
+from steward.cluster.planning import Planned
 from steward.errors import ConflictError, DeniedError, PermanentError, RetryableError
 from steward.stores.bucket import Evaluations, Memories
 from steward.stores.dynamo import DynamoRows
@@ -58,8 +59,8 @@ def test_a_refused_table_is_denied(aws: Session, operation: str) -> None:
     rows = DynamoRows(aws, "state", FixedClock(NOON))
     calls: dict[str, Callable[[], object]] = {
         "query": lambda: Alerts(rows).load("ml"),
-        "get_item": lambda: Plan(rows).last_due("ml"),
-        "put_item": lambda: Plan(rows).mark_due("ml", NOON),
+        "get_item": lambda: Plan(rows).last("ml"),
+        "put_item": lambda: Plan(rows).mark("ml", Planned(snapshot=NOON)),
         "batch_write_item": lambda: Alerts(rows).save(EMPTY, a_state([an_alert("Job/a/one")])),
     }
 
@@ -74,7 +75,7 @@ def test_a_missing_table_is_permanent_and_named(aws: Session) -> None:
     rows = DynamoRows(aws, "nowhere", FixedClock(NOON))
 
     with pytest.raises(PermanentError, match=r"table nowhere, .* check the name in the settings"):
-        Plan(rows).last_due("ml")
+        Plan(rows).last("ml")
 
 
 def test_an_item_that_is_no_row_of_ours_is_named(aws: Session) -> None:
@@ -83,7 +84,7 @@ def test_an_item_that_is_no_row_of_ours_is_named(aws: Session) -> None:
     aws.client("dynamodb").put_item(TableName=rows._table, Item=item)
 
     with pytest.raises(PermanentError, match="plan#ml, snapshot: lacks 'body'"):
-        Plan(rows).last_due("ml")
+        Plan(rows).last("ml")
 
 
 def unprocessed(rows: DynamoRows, number: int) -> Any:

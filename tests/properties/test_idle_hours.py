@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from steward.cluster.memory import Memory
 from steward.ports import DeviceName
 from steward.usecases.evaluate_snapshot import fold
-from steward.usecases.take_snapshot import read_cluster
+from steward.usecases.read_cluster import read_cluster
 from tests.builders import a_cluster, at
 from tests.fakes import FakeKubernetes, FakeMetrics, FakeSources, FixedTime
 from tests.unit.usecases.test_take_snapshot import NODE, a_pod, device
@@ -65,7 +65,7 @@ def test_every_tick_says_what_the_samples_say_whatever_ticks_were_missed(
         tick += timedelta(minutes=5)
         if number in skipped:
             continue
-        snapshot = read_cluster(CLUSTER, memory, sources, FixedTime(tick))
+        snapshot, _ = read_cluster(CLUSTER, memory, sources, FixedTime(tick))
         evaluation, memory = fold("key", snapshot, memory, CLUSTER)
         found = [f for f in evaluation.findings if f.detector == "idle_gpus"]
         truth = expected(points, tick - timedelta(minutes=2))
@@ -89,7 +89,7 @@ def test_the_final_hours_count_to_the_last_idle_sample_wherever_the_ticks_fall(i
     opened = False
     final = None
     while tick - timedelta(minutes=2) <= points[-1][0]:
-        snapshot = read_cluster(CLUSTER, memory, sources, FixedTime(tick))
+        snapshot, _ = read_cluster(CLUSTER, memory, sources, FixedTime(tick))
         evaluation, memory = fold("key", snapshot, memory, CLUSTER)
         opened = opened or bool(evaluation.findings)
         final = evaluation.cleared[0].finding.gpu_hours if evaluation.cleared else final

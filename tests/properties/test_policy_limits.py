@@ -9,10 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
-from local.policy import IdleDocument, resolve
+from local.policy import HangDocument, IdleDocument, resolve
 from local.policy.explaining import explain
 from local.policy.reading import parse, read
-from steward.cluster.policy import ClusterPolicy, IdleLimits, Scope, Severity, Thresholds
+from steward.cluster.policy import (
+    ClusterPolicy,
+    HangLimits,
+    IdleLimits,
+    Scope,
+    Severity,
+    Thresholds,
+)
 
 EXAMPLE = read(Path(__file__).parents[2] / "layers/policy/governance.yaml").document
 
@@ -34,6 +41,16 @@ IDLE = st.fixed_dictionaries(
         "page_accelerators": st.integers(0, 64),
     },
 ).filter(bool)
+HANG = st.fixed_dictionaries(
+    {},
+    optional={
+        "activity_min": st.integers(50, 100).map(lambda n: f"{n}%"),
+        "tensor_max": st.integers(0, 10).map(lambda n: f"{n}%"),
+        "power_max": st.integers(0, 60).map(lambda n: f"{n}%"),
+        "window": MINUTES.map(lambda n: f"{n}m"),
+        "severity": st.sampled_from(["info", "warn", "page"]),
+    },
+).filter(bool)
 
 
 def some(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
@@ -41,14 +58,16 @@ def some(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
 
 
 OVERRIDE = st.fixed_dictionaries(
-    {"idle": IDLE},
+    {},
     optional={
+        "idle": IDLE,
+        "hang": HANG,
         "teams": some(TEAMS),
         "namespaces": some(NAMESPACES),
         "priority_classes": some(CLASSES),
         "owner_kinds": some(KINDS),
     },
-)
+).filter(lambda override: "idle" in override or "hang" in override)
 OVERRIDES = st.lists(OVERRIDE, max_size=5)
 SCOPE = st.builds(
     Scope,
@@ -83,8 +102,8 @@ def holds(override: dict[str, Any], scope: Scope) -> bool:
 
 def number(key: str, text: Any) -> tuple[str, Any]:
     """By hand: what a key of the document is called and measured in by the detectors."""
-    if key in {"activity_max", "coverage_min"}:
-        return key, int(text.removesuffix("%")) / 100
+    if key in {"activity_max", "coverage_min", "activity_min", "tensor_max", "power_max"}:
+        return key, float(text.removesuffix("%")) / 100
     if key in {"window", "startup_grace"}:
         return f"{key}_minutes", int(text.removesuffix("m"))
     if key == "held_memory":
@@ -94,15 +113,26 @@ def number(key: str, text: Any) -> tuple[str, Any]:
     return key, Severity(text) if key == "severity" else text
 
 
+def exact(text: str) -> str | int:
+    """A count is a number; everything else that `explain` prints has a unit."""
+    return int(text) if text.isdecimal() else text
+
+
 @given(OVERRIDES, SCOPE)
 def test_of_the_overrides_that_hold_the_last_one_that_names_a_key_wins(
     overrides: list[dict[str, Any]], scope: Scope
 ) -> None:
-    expected = asdict(IdleLimits())  # the example writes the defaults out
-    for key in IdleDocument.model_fields:
-        named = [o["idle"][key] for o in overrides if holds(o, scope) and key in o["idle"]]
-        expected |= dict([number(key, named[-1])]) if named else {}
-    assert asdict(resolved(overrides).limits(scope).idle) == expected
+    limits = resolved(overrides).limits(scope)
+    for group, document, defaults, found in (
+        ("idle", IdleDocument, IdleLimits(), limits.idle),
+        ("hang", HangDocument, HangLimits(), limits.hang),
+    ):
+        expected = asdict(defaults)  # the example writes the defaults out
+        for key in document.model_fields:
+            written = [o.get(group, {}) for o in overrides if holds(o, scope)]
+            named = [values[key] for values in written if key in values]
+            expected |= dict([number(key, named[-1])]) if named else {}
+        assert asdict(found) == expected
 
 
 @given(OVERRIDES, SCOPE)
@@ -139,16 +169,20 @@ def test_an_unknown_dimension_matches_only_what_is_open_in_it(
 @given(OVERRIDES)
 def test_every_window_that_a_holder_may_need_is_measured(overrides: list[dict[str, Any]]) -> None:
     cluster = resolved(overrides)
-    needed = {
+    held = [
         cluster.limits(
             Scope(team=team, namespace=namespace, priority_class=priority, owner_kind=kind)
-        ).idle.window_minutes
+        )
         for team in TEAMS
         for namespace in NAMESPACES
         for priority in CLASSES
         for kind in KINDS
-    }
-    assert needed <= set(cluster.windows())
+    ]
+    idle = {limits.idle.window_minutes for limits in held}
+    hang = {limits.hang.window_minutes for limits in held}
+    assert idle <= set(cluster.idle_windows())
+    assert hang <= set(cluster.hang_windows())
+    assert idle | hang <= set(cluster.windows())
 
 
 @given(
@@ -177,16 +211,21 @@ def test_explain_says_what_the_detectors_are_told(
     policy = resolve(source.document)
     scope = Scope(team=team, priority_class=priority_class, owner_kind=kind)
     rows = [line.split() for line in explain(source, "ml-shared-01", scope)]
-    prefix = "thresholds.idle."
-    said = dict(number(r[0].removeprefix(prefix), r[1]) for r in rows if r[0].startswith(prefix))
-    said["page_accelerators"] = int(said["page_accelerators"])
     full = replace(scope, namespace=f"hyperpod-ns-{team}")  # a team's only namespace is known
-    assert said == asdict(policy.clusters[0].limits(full).idle)
+    limits = policy.clusters[0].limits(full)
+    for prefix, expected in (
+        ("thresholds.idle.", asdict(limits.idle)),
+        ("thresholds.hang.", asdict(limits.hang)),
+    ):
+        said = dict(
+            number(r[0].removeprefix(prefix), exact(r[1])) for r in rows if r[0].startswith(prefix)
+        )
+        assert said == expected
     lines = text.splitlines()
     for row in rows:
-        if row[0].startswith(prefix) and row[2] != "default":
+        if row[0].startswith(("thresholds.idle.", "thresholds.hang.")) and row[2] != "default":
             line = lines[int(row[-1].removeprefix("policy.json:")) - 1]
-            assert f'"{row[0].removeprefix(prefix)}": ' in line
+            assert f'"{row[0].rpartition(".")[2]}": ' in line
             assert row[1] in line
 
 

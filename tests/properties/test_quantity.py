@@ -46,10 +46,18 @@ def test_a_quantity_is_its_number_times_its_unit(number: str, unit: str) -> None
     assert parse(number + unit) == Fraction(EXACT.multiply(Decimal(number), Decimal(UNITS[unit])))
 
 
-@given(numbers, st.sampled_from("eE"), st.integers(-30, 30))
-def test_an_exponent_is_a_power_of_ten(number: str, letter: str, exponent: int) -> None:
+@given(
+    numbers,
+    st.sampled_from("eE"),
+    st.integers(-30, 30),
+    st.sampled_from(["{}", "{:+}", "{:+03}", "{:03}"]),
+)
+def test_an_exponent_is_a_power_of_ten(number: str, letter: str, exponent: int, form: str) -> None:
+    # The API's grammar lets an exponent carry a sign of either kind, and leading zeros.
     expected = EXACT.scaleb(Decimal(number), exponent)
-    assert parse(f"{number}{letter}{exponent}") == Fraction(expected)
+    text = form.format(exponent)
+    if len(text.lstrip("+-")) <= 2:
+        assert parse(f"{number}{letter}{text}") == Fraction(expected)
 
 
 @given(digits, st.sampled_from(sorted(UNITS)))
@@ -60,6 +68,12 @@ def test_the_sign_mirrors(number: str, unit: str) -> None:
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_a_json_number_is_the_quantity_it_shows(number: int) -> None:
     assert parse(number) == parse(str(number)) == number
+
+
+@given(st.floats(-1e15, 1e15, allow_subnormal=False).filter(lambda x: x == 0 or abs(x) > 1e-15))
+def test_a_json_number_with_a_fraction_is_the_decimal_it_shows(number: float) -> None:
+    # What stood in the JSON, not the binary fraction nearest to it: 0.1 is a tenth.
+    assert parse(number) == Fraction(Decimal(repr(number)))
 
 
 @given(st.integers(0, 10**6), st.sampled_from([("Ki", "Mi"), ("Mi", "Gi"), ("Gi", "Ti")]))

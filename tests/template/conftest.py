@@ -1,19 +1,13 @@
-"""The template as written, and as CloudFormation gets it after SAM's transform."""
+"""The template as written, as CloudFormation gets it after SAM's transform, and as a role has it."""
 
-import json
 from collections.abc import Callable
 from copy import deepcopy
-from pathlib import Path
-from typing import Any
 
 import pytest
-from cfnlint.decode import cfn_yaml
 from samtranslator.translator.transform import transform as sam_transform
 
-ROOT = Path(__file__).parents[2]
-
-type Document = dict[str, Any]
-"""A template, or a part of one, with intrinsic functions in their long form."""
+from local.conditions import decide
+from tests.template.deployments import GIVEN, ROOT, Deploy, Document, read
 
 
 class _NoManagedPolicies:
@@ -25,8 +19,7 @@ class _NoManagedPolicies:
 
 @pytest.fixture(scope="session")
 def written() -> Document:
-    document: Document = json.loads(json.dumps(cfn_yaml.load(str(ROOT / "template.yaml"))))
-    return document
+    return read(ROOT / "template.yaml")
 
 
 @pytest.fixture
@@ -37,16 +30,20 @@ def template(written: Document) -> Document:
 
 @pytest.fixture
 def transform(monkeypatch: pytest.MonkeyPatch) -> Callable[[Document], Document]:
-    """SAM's own transform; local folders become the uploads that `sam deploy` puts in their place."""
+    """SAM's own transform, and the conditions of a deployment in one stack; gives the resources.
+
+    Local folders become the uploads that `sam deploy` puts in their place.
+    """
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
 
-    def transform(document: Document) -> Document:
+    def transform(document: Document, role: str = "both") -> Document:
         uploaded = deepcopy(document)
         for resource in uploaded["Resources"].values():
             for key in ("CodeUri", "ContentUri"):
                 if key in resource["Properties"]:
                     resource["Properties"][key] = f"s3://uploads/{resource['Properties'][key]}"
-        resources: Document = sam_transform(uploaded, {}, _NoManagedPolicies())["Resources"]
+        transformed: Document = sam_transform(uploaded, {}, _NoManagedPolicies())
+        resources: Document = decide(transformed, **GIVEN[role])["Resources"]
         return resources
 
     return transform
@@ -54,5 +51,11 @@ def transform(monkeypatch: pytest.MonkeyPatch) -> Callable[[Document], Document]
 
 @pytest.fixture
 def deployed(written: Document, transform: Callable[[Document], Document]) -> Document:
-    """Resources of the transformed template, by logical id."""
+    """Resources of the transformed template in one stack, by logical id."""
     return transform(written)
+
+
+@pytest.fixture
+def deploy(written: Document, transform: Callable[..., Document]) -> Deploy:
+    """Resources of a deployment of a role."""
+    return lambda role: transform(written, role)

@@ -53,6 +53,13 @@ def snapshot_taken(document: Document) -> Document:
     return found
 
 
+def spokes_store(document: Document) -> Document:
+    items = properties(document, "BucketPolicy")["PolicyDocument"]["Statement"]
+    found: Document = items[-1]["Fn::If"][1]
+    assert found["Sid"] == "SpokesStoreSnapshots"
+    return found
+
+
 def second_schedule(document: Document) -> None:
     properties(document, "EvaluateSnapshot")["Events"]["Tick"] = tick(document)
 
@@ -238,6 +245,17 @@ BROKEN: list[tuple[str, str, Break]] = [
             Effect="Allow", Action="s3:GetObject"
         ),
     ),
+    (
+        "E9008",
+        "open to everybody",
+        lambda t: properties(t, "SpokesMayPublish")["Statement"].update(Principal={"AWS": "*"}),
+    ),
+    (
+        "E9008",
+        "a whole account is let in",
+        lambda t: spokes_store(t).pop("Condition"),
+    ),
+    ("E9008", "without Sid", lambda t: properties(t, "MembersMayForward").pop("StatementId")),
     (
         "E9008",
         "managed policy",

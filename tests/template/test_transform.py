@@ -164,8 +164,8 @@ COMMON = {"POWERTOOLS_LOG_LEVEL", "POLICY_PATH", "LOCAL_ENDPOINT", "LOCAL_NOW", 
     ("function", "names"),
     [
         ("PlanTicks", {"STATE_TABLE", "SNAPSHOT_REQUESTS_URL"}),
-        # It must be deployable in a cluster's own account: no table, no queue of ours, no Slack.
-        ("TakeSnapshot", {"BUCKET", "BUS"}),
+        # It must be deployable in a cluster's own account: no table, no Slack, only its own queue.
+        ("TakeSnapshot", {"BUCKET", "BUS", "ROLE", "SNAPSHOT_REQUESTS_URL"}),
         ("EvaluateSnapshot", {"BUCKET", "BUS", "EVALUATIONS_URL"}),
         ("ReconcileAlerts", {"BUCKET", "STATE_TABLE", "SLACK_SECRET"}),
     ],
@@ -193,7 +193,7 @@ def test_stores_are_private_encrypted_and_outlive_the_stack(deployed: Document) 
 
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
     assert "BucketEncryption" in bucket
-    (tls,) = deployed["BucketPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    tls, *_ = deployed["BucketPolicy"]["Properties"]["PolicyDocument"]["Statement"]
     assert (tls["Effect"], tls["Condition"]) == (
         "Deny",
         {"Bool": {"aws:SecureTransport": "false"}},

@@ -113,17 +113,25 @@ class App:
 
     @cached_property
     def requests(self) -> ports.SnapshotRequests:
-        """The door to `take_snapshot`."""
-        from steward.sinks.queues import SnapshotRequestSender, SqsSender  # noqa: PLC0415 - as above
+        """The doors to `take_snapshot`: the stack's own, and those of its spokes."""
+        from steward.sinks import queues  # noqa: PLC0415 - as above
 
-        return SnapshotRequestSender(SqsSender(self.session, self.settings.snapshot_requests_url))
+        clients = queues.SqsClients(self.session)
+        own = self.settings.snapshot_requests_url
+        spokes = {
+            cluster.name: queues.SqsSender(clients, cluster.spoke_queue_url)
+            for cluster in self.policy.clusters
+            if cluster.spoke_queue_url is not None
+        }
+        return queues.SnapshotRequestSender(queues.SqsSender(clients, own) if own else None, spokes)
 
     @cached_property
     def queue(self) -> ports.EvaluationQueue:
         """The door to `reconcile_alerts`."""
-        from steward.sinks.queues import EvaluationSender, SqsSender  # noqa: PLC0415 - as above
+        from steward.sinks import queues  # noqa: PLC0415 - as above
 
-        return EvaluationSender(SqsSender(self.session, self.settings.evaluations_url))
+        clients = queues.SqsClients(self.session)
+        return queues.EvaluationSender(queues.SqsSender(clients, self.settings.evaluations_url))
 
     @cached_property
     def sources(self) -> ports.Sources:

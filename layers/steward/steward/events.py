@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from steward.cluster.planning import SnapshotScope
 from steward.codec import convert
 from steward.errors import PermanentError
 
@@ -13,6 +14,7 @@ type AwareDatetime = Annotated[datetime, msgspec.Meta(tz=True)]
 SOURCE = "gpu-steward"
 """Event source of everything this product puts on its bus."""
 
+SNAPSHOT_REQUESTED = "Snapshot Requested"
 SNAPSHOT_TAKEN = "Snapshot Taken"
 SNAPSHOT_EVALUATED = "Snapshot Evaluated"
 
@@ -48,6 +50,7 @@ class SnapshotRequest(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str
     requested_at: AwareDatetime
     reason: str = ""
+    scope: SnapshotScope = SnapshotScope.TICK
 
 
 class SnapshotTaken(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +89,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     account: str = ""
     region: str = ""
     at: datetime
+    scope: SnapshotScope = SnapshotScope.TICK
 
 
 def parse[T](model: type[T], value: object, where: str) -> T:
@@ -119,6 +123,13 @@ def parse_request(body: str, where: str) -> Request:
             account=event.account,
             region=event.region,
             at=event.time,
+            scope=_scope(event, where),
         )
     request = parse(SnapshotRequest, body, where)
-    return Request(cluster=request.cluster, at=request.requested_at)
+    return Request(cluster=request.cluster, at=request.requested_at, scope=request.scope)
+
+
+def _scope(event: EventEnvelope, where: str) -> SnapshotScope:
+    """Tell what to read: only a wish addressed to us says so, other events mean what they mean."""
+    asked = event.detail.get("scope") if event.detail_type == SNAPSHOT_REQUESTED else None
+    return SnapshotScope.TICK if asked is None else convert(SnapshotScope, asked, f"{where}: scope")

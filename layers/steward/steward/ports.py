@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -11,19 +12,26 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from steward.alerts.model import Attempt, Card, Posted, ReconcilerState
-    from steward.cluster.accelerators import ActivityWindow, Owner
+    from steward.cluster.accelerators import Window
+    from steward.cluster.audit import Audit
+    from steward.cluster.control_plane import ControlPlane
     from steward.cluster.findings import Evaluation
-    from steward.cluster.kueue import ClusterQueue, LocalQueue, Workload
-    from steward.cluster.memory import Memory
-    from steward.cluster.policy import ClusterPolicy
-    from steward.cluster.snapshot import (
-        ControlPlane,
-        InvalidSamples,
-        LastSnapshot,
-        Node,
-        Part,
-        Snapshot,
+    from steward.cluster.kueue import (
+        ClusterQueue,
+        Cohort,
+        KueueEvent,
+        KueueMetrics,
+        LocalQueue,
+        ResourceFlavor,
+        Topology,
+        Workload,
+        WorkloadPriorityClass,
     )
+    from steward.cluster.memory import Memory
+    from steward.cluster.planning import Planned, SnapshotScope
+    from steward.cluster.pods import GpuPod
+    from steward.cluster.policy import ClusterPolicy
+    from steward.cluster.snapshot import InvalidSamples, LastSnapshot, Node, Part, Snapshot
 
 
 class Clock(Protocol):
@@ -56,31 +64,25 @@ class ClusterReader(Protocol):
         ...
 
 
-class GpuPod(msgspec.Struct, frozen=True, kw_only=True):
-    """A live pod that holds accelerators: bound to a node, not finished.
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What one read of the Kubernetes API is to cover.
 
     Attributes
     ----------
-    accelerators : int
-        Whole accelerators or MIG slices that its containers request.
-    resource : str
-        For example `nvidia.com/gpu` or `nvidia.com/mig-3g.40gb`.
-    since : datetime
-        Start time of the pod, else its creation.
-    owner : Owner
-        Top owner, resolved through every controller that could be read; the pod itself if none.
+    namespaces : tuple of str
+        Governed by the policy; the reader adds those that HyperPod's labels govern.
+    everywhere : bool
+        Whether pods of all other namespaces are listed as well (hourly, see `take_snapshot`).
+    finished_after : datetime or None
+        Workloads that finished before are dropped on sight; None keeps all.
+    audit : bool
+        Whether the resources of the audit scope are listed as well.
     """
 
-    namespace: str
-    name: str
-    uid: str
-    node: str
-    accelerators: int
-    resource: str
-    since: datetime
-    owner: Owner
-    owner_chain: tuple[Owner, ...]
-    labels: Mapping[str, str]
+    namespaces: tuple[str, ...] = ()
+    everywhere: bool = True
+    finished_after: datetime | None = None
+    audit: bool = False
 
 
 class KubernetesReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +92,8 @@ class KubernetesReading(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     namespaces : mapping of str to mapping, or None
         Name to labels; None where namespaces were refused.
+    governed : frozenset of str, or None
+        Namespaces whose pods were listed; None: those of every namespace were.
     """
 
     pods: tuple[GpuPod, ...]
@@ -99,12 +103,19 @@ class KubernetesReading(msgspec.Struct, frozen=True, kw_only=True):
     cluster_queues: tuple[ClusterQueue, ...]
     local_queues: tuple[LocalQueue, ...]
     parts: tuple[Part, ...]
+    cohorts: tuple[Cohort, ...] = ()
+    resource_flavors: tuple[ResourceFlavor, ...] = ()
+    priority_classes: tuple[WorkloadPriorityClass, ...] = ()
+    topologies: tuple[Topology, ...] = ()
+    events: tuple[KueueEvent, ...] = ()
+    audit: Audit | None = None
+    governed: frozenset[str] | None = None
 
 
 class KubernetesReader(Protocol):
     """The cluster's Kubernetes API; never raises for a refused resource: it becomes a part."""
 
-    def read(self) -> KubernetesReading:
+    def read(self, wanted: Wanted) -> KubernetesReading:
         """Read every resource of the tick scope, page by page, each reduced at once."""
         ...
 
@@ -128,8 +139,12 @@ class DeviceReading(msgspec.Struct, frozen=True, kw_only=True):
         Newest activity sample in the five minutes before the end; None without.
     held_bytes : int or None
         Newest valid memory-used sample inside the longest window.
-    tensor_activity, power_watts : float or None
-        Mean over the longest window.
+    tensor, power : tuple of Window
+        Tensor activity (0-1) and power draw (watts) over the signal windows; empty without.
+    power_limit_watts : float or None
+        Newest valid sample of the limit's own metric.
+    model : str or None
+        What the exporter calls the card, for example `NVIDIA H100 80GB HBM3`.
     """
 
     node: str | None
@@ -138,11 +153,13 @@ class DeviceReading(msgspec.Struct, frozen=True, kw_only=True):
     uuid: str
     mig: str | None
     activity_metric: str
-    windows: tuple[ActivityWindow, ...]
+    windows: tuple[Window, ...]
     last_sample: datetime | None
     held_bytes: int | None
-    tensor_activity: float | None
-    power_watts: float | None
+    tensor: tuple[Window, ...] = ()
+    power: tuple[Window, ...] = ()
+    power_limit_watts: float | None = None
+    model: str | None = None
 
 
 class MetricsReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,12 +178,21 @@ class DeviceName(msgspec.Struct, frozen=True, kw_only=True):
     mig: str | None = None
 
 
+class Signal(StrEnum):
+    """A signal of a device whose raw samples can be asked for."""
+
+    ACTIVITY = "activity"
+    TENSOR = "tensor"
+    POWER = "power"
+
+
 class Samples(msgspec.Struct, frozen=True, kw_only=True):
-    """Valid raw activity samples (0-1) of one device, oldest first."""
+    """Valid raw samples of one signal of one device, oldest first; units as in Window."""
 
     device: DeviceName
     times: tuple[datetime, ...]
     values: tuple[float, ...]
+    signal: Signal = Signal.ACTIVITY
 
 
 class MetricsReader(Protocol):
@@ -178,14 +204,32 @@ class MetricsReader(Protocol):
         The source refused, did not answer in time, or answered nonsense.
     """
 
-    def read(self, end: datetime, minutes: Sequence[int]) -> MetricsReading:
-        """Read window statistics for every device, for windows that end at `end`."""
+    @property
+    def part(self) -> str:
+        """Name of the part that tells what became of this source."""
+        ...
+
+    def read(
+        self, end: datetime, minutes: Sequence[int], signal_minutes: Sequence[int] = ()
+    ) -> MetricsReading:
+        """Read window statistics for every device, for windows that end at `end`.
+
+        Activity over `minutes`, tensor activity and power over `signal_minutes`.
+        """
         ...
 
     def samples(
-        self, end: datetime, span_seconds: float, devices: Collection[DeviceName]
+        self,
+        end: datetime,
+        span_seconds: float,
+        devices: Collection[DeviceName],
+        signals: Sequence[Signal] = (Signal.ACTIVITY,),
     ) -> tuple[Samples, ...]:
-        """Fetch raw activity samples in (end - span, end] for some devices, in one batched query."""
+        """Fetch raw samples in (end - span, end] for some devices, in one batched query."""
+        ...
+
+    def kueue(self, end: datetime) -> KueueMetrics:
+        """Read Kueue's own metrics; empty where the cluster exports none."""
         ...
 
     def seen(
@@ -274,12 +318,12 @@ class EvaluationStore(Protocol):
 class PlanStore(Protocol):
     """When `plan_ticks` last asked for each cluster's snapshot."""
 
-    def last_due(self, cluster: str) -> datetime | None:
-        """Return when the last snapshot was asked for."""
+    def last(self, cluster: str) -> Planned:
+        """Return when snapshots were last asked for."""
         ...
 
-    def mark_due(self, cluster: str, at: datetime) -> None:
-        """Remember that one was asked for."""
+    def mark(self, cluster: str, planned: Planned) -> None:
+        """Remember what was asked for."""
         ...
 
 
@@ -313,7 +357,7 @@ class Bus(Protocol):
 class SnapshotRequests(Protocol):
     """The one door to `take_snapshot`."""
 
-    def ask(self, cluster: str, at: datetime, reason: str) -> None:
+    def ask(self, cluster: str, at: datetime, reason: str, scope: SnapshotScope) -> None:
         """Ask for a fresh snapshot of a cluster."""
         ...
 

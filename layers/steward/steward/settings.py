@@ -14,6 +14,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    bus : str
+        Name of the steward's bus; its ARN in a spoke, whose bus is the hub's.
+    snapshot_requests_url : str
+        The stack's own request queue; empty in a hub, which has none.
+    spoke : bool
+        Whether the stack is `take_snapshot` alone, deployed beside a cluster.
     local_endpoint : str
         Base URL of the local rig. Where set, Slack, Prometheus and Kubernetes are read through it
         and plain HTTP is accepted; empty in every deployment.
@@ -25,6 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     bus: str = ""
     state_table: str = ""
     snapshot_requests_url: str = ""
+    spoke: bool = False
     evaluations_url: str = ""
     slack_secret: str = ""
     policy_path: str = "/opt/policy/policy.json"
@@ -47,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             bus=environment.get("BUS", ""),
             state_table=environment.get("STATE_TABLE", ""),
             snapshot_requests_url=environment.get("SNAPSHOT_REQUESTS_URL", ""),
+            spoke=environment.get("ROLE", "") == "spoke",
             evaluations_url=environment.get("EVALUATIONS_URL", ""),
             slack_secret=environment.get("SLACK_SECRET", ""),
             policy_path=environment.get("POLICY_PATH", "/opt/policy/policy.json"),

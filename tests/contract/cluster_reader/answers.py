@@ -1,21 +1,30 @@
 """A cluster as SageMaker and EKS tell it, after their service models; its nouns written out by hand."""
 
+import json
 from copy import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from steward.cluster.policy import Channel, ClusterPolicy, MetricsSource
-from steward.cluster.snapshot import (
+from steward.cluster.control_plane import (
+    AddOn,
+    ClusterEvent,
     ClusterNode,
     ComputeQuota,
     ControlPlane,
     InstanceGroupState,
+    QuotaResource,
     SchedulerConfig,
 )
+from steward.cluster.policy import Channel, ClusterPolicy, MetricsSource
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abc123def456"
 CREATED = "2026-10-01T08:00:00+00:00"
+MODIFIED = "2026-10-20T12:30:00+02:00"
+PLAN = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/winter"
+GOVERNANCE = "amazon-sagemaker-hyperpod-taskgovernance"
+OBSERVABILITY = "amazon-sagemaker-hyperpod-observability"
+SECRET = "hunter2"
 
 CLUSTER = ClusterPolicy(
     name="ml-shared-01",
@@ -40,17 +49,32 @@ CLUSTER = ClusterPolicy(
 
 def group(**members: Any) -> dict[str, Any]:
     known = {"InstanceGroupName": "gpu-a", "CurrentCount": 3, "TargetCount": 4}
-    return known | {"Status": "InService", "InstanceType": "ml.p5.48xlarge"} | members
+    known |= {"Status": "InService", "InstanceType": "ml.p5.48xlarge", "ThreadsPerCore": 2}
+    return known | {"TrainingPlanArn": PLAN} | members
 
 
-def node(number: int) -> dict[str, Any]:
+def node(number: int, **members: Any) -> dict[str, Any]:
     return {
         "InstanceGroupName": "gpu-a",
         "InstanceId": f"i-{number:017x}",
         "InstanceType": "ml.p5.48xlarge",
         "LaunchTime": CREATED,
         "InstanceStatus": {"Status": "Running", "Message": ""},
-    }
+    } | members
+
+
+def event(number: int, at: datetime, **members: Any) -> dict[str, Any]:
+    return {
+        "EventId": f"e-{number}",
+        "ClusterArn": ARN,
+        "ClusterName": "ml-shared-01",
+        "ResourceType": "Instance",
+        "EventTime": at.isoformat(),
+        "InstanceGroupName": "gpu-a",
+        "InstanceId": "i-00000000000000001",
+        "Description": "Instance creation failed",
+        "EventLevel": "Error",
+    } | members
 
 
 def quota(quota_id: str, team: str, resources: list[dict[str, Any]]) -> dict[str, Any]:
@@ -63,12 +87,17 @@ def quota(quota_id: str, team: str, resources: list[dict[str, Any]]) -> dict[str
         "ClusterArn": ARN,
         "ComputeQuotaConfig": {
             "ComputeQuotaResources": resources,
-            "ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 50},
+            "ResourceSharingConfig": {
+                "Strategy": "LendAndBorrow",
+                "BorrowLimit": 50,
+                "AbsoluteBorrowLimits": [{"InstanceType": "ml.p5.48xlarge", "Accelerators": 4}],
+            },
             "PreemptTeamTasks": "LowerPriority",
         },
         "ComputeQuotaTarget": {"TeamName": team, "FairShareWeight": 10},
         "ActivationState": "Enabled",
         "CreationTime": CREATED,
+        "LastModifiedTime": MODIFIED,
     }
 
 
@@ -86,8 +115,11 @@ def world() -> dict[str, dict[str, Any]]:
             {"Name": "experimentation", "Weight": 25},
         ],
         "FairShare": "Enabled",
+        "IdleResourceSharing": "Disabled",
     }
-    described = scheduler("s12345678901", "Created")
+    described = scheduler("s12345678901", "Created") | {
+        "StatusDetails": {"PriorityClasses": "Created", "FairShare": "Updating"}
+    }
     return {
         "sagemaker/DescribeCluster": {
             "ClusterArn": ARN,
@@ -95,8 +127,15 @@ def world() -> dict[str, dict[str, Any]]:
             "ClusterStatus": "InService",
             "CreationTime": CREATED,
             "InstanceGroups": [group()],
+            "NodeRecovery": "Automatic",
+            "NodeProvisioningMode": "Continuous",
         },
-        "sagemaker/ListClusterNodes": {"ClusterNodeSummaries": [node(1)]},
+        "sagemaker/ListClusterNodes": {
+            "ClusterNodeSummaries": [
+                node(1),
+                node(2, InstanceStatus={"Status": "Failure", "Message": "XID 79 on GPU 3"}),
+            ]
+        },
         "sagemaker/ListComputeQuotas": {
             "ComputeQuotaSummaries": [
                 quota("q12345678901", "research", [{"InstanceType": "ml.p5.48xlarge", "Count": 2}]),
@@ -105,7 +144,11 @@ def world() -> dict[str, dict[str, Any]]:
                     "genai",
                     [
                         {"InstanceType": "ml.p5.48xlarge", "Accelerators": 10},
-                        {"InstanceType": "ml.m5.large", "VCpu": 4.0},
+                        {"InstanceType": "ml.m5.large", "VCpu": 4.5, "MemoryInGiB": 16.0},
+                        {
+                            "InstanceType": "ml.p4d.24xlarge",
+                            "AcceleratorPartition": {"Type": "mig-3g.20gb", "Count": 2},
+                        },
                     ],
                 ),
             ]
@@ -114,7 +157,8 @@ def world() -> dict[str, dict[str, Any]]:
             "ClusterSchedulerConfigSummaries": [scheduler("s12345678901", "Created")]
         },
         "sagemaker/DescribeClusterSchedulerConfig": described
-        | {"ClusterSchedulerConfigVersion": 1, "SchedulerConfig": body},
+        | {"ClusterSchedulerConfigVersion": 7, "SchedulerConfig": body},
+        "sagemaker/ListClusterEvents": {"Events": [event(1, NOW - timedelta(hours=2))]},
         "eks/DescribeCluster": {
             "cluster": {
                 "name": "ml-shared-01-eks",
@@ -124,7 +168,27 @@ def world() -> dict[str, dict[str, Any]]:
                 "createdAt": CREATED,
             }
         },
+        "eks/ListAddons": {"addons": ["vpc-cni", OBSERVABILITY, GOVERNANCE]},
+        f"eks/DescribeAddon.{GOVERNANCE}": add_on("v1.6.1-eksbuild.1"),
+        f"eks/DescribeAddon.{OBSERVABILITY}": add_on(
+            "v1.0.4-eksbuild.1",
+            configurationValues=json.dumps(
+                {
+                    "metricsProvider": {
+                        "taskGovernanceMetrics": {"level": "DISABLED", "password": SECRET},
+                        "nodeMetrics": {"level": "BASIC", "scrapeInterval": 30},
+                    },
+                    "ampWorkspace": {"prometheusEndpoint": "https://amp.example/ws-1"},
+                    "grafana": {"adminPassword": SECRET},
+                }
+            ),
+            health={"issues": [{"code": "InsufficientNumberOfReplicas", "message": "1 of 2"}]},
+        ),
     }
+
+
+def add_on(version: str, **members: Any) -> dict[str, Any]:
+    return {"addon": {"addonVersion": version, "status": "ACTIVE"} | members}
 
 
 RESEARCH = ComputeQuota(
@@ -135,12 +199,28 @@ RESEARCH = ComputeQuota(
     active=True,
     strategy="LendAndBorrow",
     borrow_limit_percent=50,
-    accelerators={"ml.p5.48xlarge": None},  # only Count is given: how many follows from the type
+    accelerators={"ml.p5.48xlarge": 16},  # two instances of eight (AWS: P5)
     fair_share_weight=10,
+    version=2,
+    resources=(QuotaResource(instance_type="ml.p5.48xlarge", count=2),),
+    absolute_borrow_limits=(QuotaResource(instance_type="ml.p5.48xlarge", accelerators=4),),
+    preempt_team_tasks="LowerPriority",
+    modified=datetime(2026, 10, 20, 10, 30, tzinfo=UTC),  # 12:30 at +02:00
+)
+LAUNCHED = datetime(2026, 10, 1, 8, tzinfo=UTC)
+HEALTHY = ClusterNode(
+    instance_id="i-00000000000000001",
+    group="gpu-a",
+    instance_type="ml.p5.48xlarge",
+    status="Running",
+    message="",
+    launched=LAUNCHED,
 )
 WELL = ControlPlane(
     status="InService",
     arn=ARN,
+    node_recovery="Automatic",
+    provisioning_mode="Continuous",
     groups=(
         InstanceGroupState(
             name="gpu-a",
@@ -148,15 +228,26 @@ WELL = ControlPlane(
             current=3,
             target=4,
             instance_types=("ml.p5.48xlarge",),
+            counts={"ml.p5.48xlarge": 3},
+            threads_per_core=2,
+            training_plan=PLAN,
         ),
     ),
     nodes=(
-        ClusterNode(
-            instance_id="i-00000000000000001",
+        HEALTHY,
+        replace(
+            HEALTHY, instance_id="i-00000000000000002", status="Failure", message="XID 79 on GPU 3"
+        ),
+    ),
+    events=(
+        ClusterEvent(
+            id="e-1",
+            at=datetime(2026, 11, 2, 7, tzinfo=UTC),
+            level="Error",
+            resource_type="Instance",
             group="gpu-a",
-            instance_type="ml.p5.48xlarge",
-            status="Running",
-            message="",
+            instance_id="i-00000000000000001",
+            description="Instance creation failed",
         ),
     ),
     quotas=(
@@ -166,8 +257,16 @@ WELL = ControlPlane(
             id="q12345678902",
             name="genai-quota",
             team="genai",
-            # vCPU alone means no accelerators (hyperpod reference: "Accelerators = 0").
-            accelerators={"ml.p5.48xlarge": 10, "ml.m5.large": 0},
+            # vCPU alone means no accelerators (hyperpod reference: "Accelerators = 0"); MIG slices
+            # are no whole accelerators.
+            accelerators={"ml.p5.48xlarge": 10, "ml.m5.large": 0, "ml.p4d.24xlarge": None},
+            resources=(
+                QuotaResource(instance_type="ml.p5.48xlarge", accelerators=10),
+                QuotaResource(instance_type="ml.m5.large", vcpu=4.5, memory_gib=16.0),
+                QuotaResource(
+                    instance_type="ml.p4d.24xlarge", partition="mig-3g.20gb", partition_count=2
+                ),
+            ),
         ),
     ),
     scheduler=SchedulerConfig(
@@ -176,10 +275,30 @@ WELL = ControlPlane(
         status="Created",
         fair_share=True,
         priority_classes={"production-training": 75, "experimentation": 25},
+        version=7,
+        idle_sharing=False,
+        details={"PriorityClasses": "Created", "FairShare": "Updating"},
     ),
     kubernetes_version="1.33",
+    add_ons=(
+        AddOn(name=GOVERNANCE, version="v1.6.1-eksbuild.1", status="ACTIVE"),
+        AddOn(
+            name=OBSERVABILITY,
+            version="v1.0.4-eksbuild.1",
+            status="ACTIVE",
+            settings={
+                "metricsProvider.taskGovernanceMetrics.level": "DISABLED",
+                "metricsProvider.nodeMetrics.level": "BASIC",
+                "metricsProvider.nodeMetrics.scrapeInterval": "30",
+                "ampWorkspace.prometheusEndpoint": "https://amp.example/ws-1",
+            },
+            issues=("InsufficientNumberOfReplicas",),
+        ),
+    ),
 )
-OPERATIONS = tuple(world())
+PARTS = tuple(dict.fromkeys(name.partition(".")[0] for name in world()))
+"""One a kind of call, in the order of the calls."""
+CALLS = len(world())
 
 
 def error(code: str, message: str = "no") -> dict[str, Any]:

@@ -9,6 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from botocore import xform_name
+from botocore.parsers import create_parser
+from botocore.session import get_session
 from botocore.stub import Stubber
 from werkzeug.serving import make_server
 
@@ -65,27 +68,41 @@ def record(folder: Path, answers: Mapping[str, Any], cluster: ClusterPolicy = CL
 def stub(reader: ControlPlaneReader, answers: Mapping[str, Any]) -> ControlPlaneReader:
     """Answer from memory, in pages of 100, in the order in which the adapter calls."""
     stubbers = {"sagemaker": Stubber(reader._sagemaker), "eks": Stubber(reader._eks)}
-    names = {"DescribeCluster": "describe_cluster", "ListClusterNodes": "list_cluster_nodes"}
-    names |= {"ListComputeQuotas": "list_compute_quotas"}
-    names |= {"ListClusterSchedulerConfigs": "list_cluster_scheduler_configs"}
-    names |= {"DescribeClusterSchedulerConfig": "describe_cluster_scheduler_config"}
     for name, answer in answers.items():
         service, _, operation = name.partition("/")
+        method = xform_name(operation.partition(".")[0])
         if "Error" in answer:
             fault = answer["Error"]
-            stubbers[service].add_client_error(names[operation], fault["Code"], fault["Message"])
+            stubbers[service].add_client_error(method, fault["Code"], fault["Message"])
             continue
-        lists = {k: v for k, v in answer.items() if k.endswith("Summaries")}
-        if not lists:
-            stubbers[service].add_response(names[operation], answer)
-        for key, items in lists.items():
-            for start in range(0, max(1, len(items)), 100):
-                more = {"NextToken": str(start + 100)} if start + 100 < len(items) else {}
-                page = {key: items[start : start + 100]} | more
-                stubbers[service].add_response(names[operation], page)
+        for page in pages(operation, answer):
+            stubbers[service].add_response(method, parsed(service, operation, page))
     for stubber in stubbers.values():
         stubber.activate()
     return reader
+
+
+def parsed(service: str, operation: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Parse an answer as botocore does: Stubber hands on what a parser would have made."""
+    model = get_session().get_service_model(service)
+    shape = model.operation_model(operation.partition(".")[0]).output_shape
+    assert shape is not None
+    response = {"status_code": 200, "headers": {}, "body": json.dumps(answer).encode()}
+    made: dict[str, Any] = create_parser("json").parse(response, shape)
+    del made["ResponseMetadata"]
+    return made
+
+
+def pages(operation: str, answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Cut a merged list up again; anything else is one page."""
+    if not operation.startswith("List"):
+        yield answer
+        return
+    token = "nextToken" if operation == "ListAddons" else "NextToken"
+    ((key, items),) = ((key, items) for key, items in answer.items() if isinstance(items, list))
+    for start in range(0, max(1, len(items)), 100):
+        more = {token: str(start + 100)} if start + 100 < len(items) else {}
+        yield {key: items[start : start + 100]} | more
 
 
 def statuses(reading: ControlPlaneReading) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 from werkzeug.wrappers import Request, Response
 
 from local.standins.aws import AwsStandin
-from tests.contract.cluster_reader.answers import CLUSTER, NOW, OPERATIONS, WELL, world
+from tests.contract.cluster_reader.answers import CALLS, CLUSTER, NOW, WELL, world
 from tests.contract.cluster_reader.readers import ReaderOf, details, record, served, statuses
 
 ASSUMED = (
@@ -44,7 +44,7 @@ def test_the_clusters_role_is_assumed_once_and_signs_every_call(
         reading = reader_of(MEMBER).read()
     assert reading.control_plane == WELL
     assert assumed == [(MEMBER.role_arn, "key")]
-    assert keys == ["ASSUMED"] * len(OPERATIONS)
+    assert keys == ["ASSUMED"] * CALLS
 
 
 def test_a_role_that_may_not_be_assumed_denies_every_part(
@@ -56,3 +56,36 @@ def test_a_role_that_may_not_be_assumed_denies_every_part(
     assert set(statuses(reading).values()) == {"denied"}
     expected = f"assume {MEMBER.role_arn}: AccessDenied (HTTP 403): not trusted"
     assert all(text.startswith(expected) for text in details(reading).values())
+
+
+BUSY = (
+    "<ErrorResponse><Error><Code>Throttling</Code><Message>Rate exceeded</Message></Error>"
+    "</ErrorResponse>"
+)
+
+
+def test_a_role_that_cannot_be_assumed_just_now_is_no_denial(
+    reader_of: ReaderOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(Response(BUSY, status=400, content_type="text/xml")) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        reading = reader_of(MEMBER).read()
+    assert set(statuses(reading).values()) == {"unreadable"}
+    assert all("the next run tries again" in text for text in details(reading).values())
+
+
+def test_a_cluster_without_a_role_is_read_with_the_functions_own(
+    reader_of: ReaderOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def app(environ: Any, start_response: Any) -> Any:
+        asked.append(Request(environ).headers["Authorization"])
+        return Response(REFUSED, status=403, content_type="text/xml")(environ, start_response)
+
+    with served(app) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        reader_of(CLUSTER).read()
+    assert asked
+    assert all("Credential=key/" in text for text in asked)
+    assert not any("/sts/" in text for text in asked)

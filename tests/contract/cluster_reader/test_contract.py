@@ -2,45 +2,28 @@
 
 from collections.abc import Mapping
 from copy import replace
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from datetime import timedelta
+from typing import Any, Protocol
 
-import msgspec
 import pytest
 
-from steward.cluster.snapshot import ControlPlane, Part, PartStatus
-from steward.ports import ClusterReader, ControlPlaneReading
-from tests.contract.cluster_reader.answers import NOW, OPERATIONS, WELL, error, group, node, world
+from steward.cluster.control_plane import AddOn, ControlPlane
+from steward.cluster.snapshot import Part, PartStatus
+from steward.ports import ClusterReader
+from tests.contract.cluster_reader.answers import (
+    GOVERNANCE,
+    HEALTHY,
+    NOW,
+    PARTS,
+    WELL,
+    error,
+    event,
+    group,
+    node,
+    world,
+)
+from tests.contract.cluster_reader.fake import FakeReader
 from tests.contract.cluster_reader.readers import ReaderOf, Serve, statuses, stub
-
-
-@dataclass(frozen=True)
-class FakeReader:
-    """The in-memory twin: what there is, less what is refused."""
-
-    whole: ControlPlane
-    refused: Mapping[str, PartStatus]
-
-    TELLS: ClassVar = {
-        "sagemaker/DescribeCluster": ("status", "arn", "groups"),
-        "sagemaker/ListClusterNodes": ("nodes",),
-        "sagemaker/ListComputeQuotas": ("quotas",),
-        "sagemaker/ListClusterSchedulerConfigs": ("scheduler",),
-        "sagemaker/DescribeClusterSchedulerConfig": ("scheduler",),
-        "eks/DescribeCluster": ("kubernetes_version",),
-    }
-
-    def read(self) -> ControlPlaneReading:
-        blank = {f.name: f.default for f in msgspec.structs.fields(ControlPlane)}
-        seen, parts = self.whole, []
-        for name, told in self.TELLS.items():
-            if name == "sagemaker/DescribeClusterSchedulerConfig" and seen.scheduler is None:
-                continue
-            status = self.refused.get(name, PartStatus.OK)
-            parts.append(Part(name=name, status=status, at=NOW))
-            if status is not PartStatus.OK:
-                seen = replace(seen, **{key: blank[key] for key in told})
-        return ControlPlaneReading(control_plane=seen, parts=tuple(parts))
 
 
 class Make(Protocol):
@@ -61,14 +44,7 @@ def make(request: pytest.FixtureRequest, serve: Serve, reader_of: ReaderOf) -> M
         return stub(reader_of(), answers)
 
     def in_memory(answers: Mapping[str, Any], whole: ControlPlane = WELL) -> ClusterReader:
-        refused = {
-            name: PartStatus.DENIED
-            if answer["Error"]["Code"] == "AccessDeniedException"
-            else PartStatus.UNREADABLE
-            for name, answer in answers.items()
-            if "Error" in answer
-        }
-        return FakeReader(whole, refused)
+        return FakeReader(whole, answers)
 
     makers: dict[str, Make] = {"stand-in": over_http, "stubber": stubbed, "fake": in_memory}
     return makers[request.param]
@@ -77,9 +53,10 @@ def make(request: pytest.FixtureRequest, serve: Serve, reader_of: ReaderOf) -> M
 def test_every_operation_is_a_part_and_the_nouns_say_what_was_answered(make: Make) -> None:
     reading = make(world()).read()
     assert reading.control_plane == WELL
-    assert reading.parts == tuple(
-        Part(name=name, status=PartStatus.OK, at=NOW) for name in OPERATIONS
-    )
+    assert reading.parts == tuple(Part(name=name, status=PartStatus.OK, at=NOW) for name in PARTS)
+
+
+UNDESCRIBED = AddOn(name=GOVERNANCE, version=None, status=None, settings_known=False)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +65,10 @@ def test_every_operation_is_a_part_and_the_nouns_say_what_was_answered(make: Mak
         ("sagemaker/ListClusterNodes", {"nodes": ()}),
         ("sagemaker/ListComputeQuotas", {"quotas": ()}),
         ("sagemaker/DescribeClusterSchedulerConfig", {"scheduler": None}),
+        ("sagemaker/ListClusterEvents", {"events": ()}),
         ("eks/DescribeCluster", {"kubernetes_version": None}),
+        # An add-on that may not be described is installed all the same.
+        (f"eks/DescribeAddon.{GOVERNANCE}", {"add_ons": (UNDESCRIBED, (WELL.add_ons or ())[1])}),
     ],
 )
 @pytest.mark.parametrize(
@@ -100,25 +80,41 @@ def test_a_refused_operation_becomes_a_part_and_the_rest_is_read(
 ) -> None:
     reading = make(world() | {operation: error(code)}).read()
     assert reading.control_plane == replace(WELL, **lost)
-    assert statuses(reading) == dict.fromkeys(OPERATIONS, "ok") | {operation: status}
+    part = operation.partition(".")[0]
+    assert statuses(reading) == dict.fromkeys(PARTS, "ok") | {part: status}
 
 
 def test_a_cluster_that_may_not_be_described_still_has_nodes_and_quotas(make: Make) -> None:
     # Without the ARN the lists cannot be filtered; here they name one cluster only.
     answers = world() | {"sagemaker/DescribeCluster": error("AccessDeniedException")}
     reading = make(answers).read()
-    assert reading.control_plane == replace(WELL, status=None, arn=None, groups=())
-    assert statuses(reading)["sagemaker/DescribeCluster"] == "denied"
+    assert reading.control_plane == replace(
+        WELL, status=None, arn=None, groups=(), node_recovery=None, provisioning_mode=None
+    )
+    assert statuses(reading) == dict.fromkeys(PARTS, "ok") | {"sagemaker/DescribeCluster": "denied"}
 
 
-def test_a_configuration_is_not_described_where_the_list_is_refused(make: Make) -> None:
-    answers = world() | {"sagemaker/ListClusterSchedulerConfigs": error("AccessDeniedException")}
-    del answers["sagemaker/DescribeClusterSchedulerConfig"]
-    reading = make(answers).read()
-    assert reading.control_plane.scheduler is None
+@pytest.mark.parametrize(
+    ("listing", "described", "lost"),
+    [
+        (
+            "sagemaker/ListClusterSchedulerConfigs",
+            "sagemaker/DescribeClusterSchedulerConfig",
+            {"scheduler": None},
+        ),
+        ("eks/ListAddons", "eks/DescribeAddon", {"add_ons": None}),
+    ],
+)
+def test_nothing_is_described_where_its_list_is_refused(
+    make: Make, listing: str, described: str, lost: dict[str, Any]
+) -> None:
+    answers = {name: answer for name, answer in world().items() if not name.startswith(described)}
+    reading = make(answers | {listing: error("AccessDeniedException")}).read()
+    assert reading.control_plane == replace(WELL, **lost)
     # A call that was not made was not refused either: it is no part.
-    assert "sagemaker/DescribeClusterSchedulerConfig" not in statuses(reading)
-    assert statuses(reading)["sagemaker/ListClusterSchedulerConfigs"] == "denied"
+    expected = dict.fromkeys(PARTS, "ok") | {listing: "denied"}
+    del expected[described]
+    assert statuses(reading) == expected
 
 
 def test_a_cluster_without_policy_is_an_answer(make: Make) -> None:
@@ -132,18 +128,61 @@ def test_a_cluster_without_policy_is_an_answer(make: Make) -> None:
     assert set(statuses(reading).values()) == {"ok"}
 
 
+def test_a_cluster_without_the_known_add_ons_has_none_of_them(make: Make) -> None:
+    answers = world() | {"eks/ListAddons": {"addons": ["kube-proxy", "vpc-cni"]}}
+    whole = replace(WELL, add_ons=())
+    reading = make(answers, whole).read()
+    # None of them is an answer; None would be "could not be listed".
+    assert reading.control_plane == whole
+    assert "eks/DescribeAddon" not in statuses(reading)
+    assert statuses(reading)["eks/ListAddons"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("mode", "status"),
+    # A cluster without continuous provisioning has no events: that is an answer. One with it that
+    # answers the same was asked in a way that the service does not take: that is a fault.
+    [(None, "absent"), ("Continuous", "unreadable")],
+)
+def test_events_are_absent_without_continuous_provisioning(
+    make: Make, mode: str | None, status: str
+) -> None:
+    answers = world() | {"sagemaker/ListClusterEvents": error("ValidationException")}
+    if mode is None:
+        del answers["sagemaker/DescribeCluster"]["NodeProvisioningMode"]
+    whole = replace(WELL, provisioning_mode=mode)
+    reading = make(answers, whole).read()
+    assert reading.control_plane == replace(whole, events=())
+    assert statuses(reading) == dict.fromkeys(PARTS, "ok") | {"sagemaker/ListClusterEvents": status}
+
+
 def test_every_page_of_a_long_list_is_read(make: Make) -> None:
     answers = world() | {
         "sagemaker/ListClusterNodes": {"ClusterNodeSummaries": [node(n) for n in range(1, 232)]}
     }
-    nodes = tuple(replace(WELL.nodes[0], instance_id=f"i-{n:017x}") for n in range(1, 232))
-    reading = make(answers, replace(WELL, nodes=nodes)).read()
-    assert reading.control_plane.nodes == nodes
+    answers["eks/ListAddons"]["addons"] = [f"other-{n}" for n in range(150)] + [GOVERNANCE]
+    nodes = tuple(replace(HEALTHY, instance_id=f"i-{n:017x}") for n in range(1, 232))
+    whole = replace(WELL, nodes=nodes, add_ons=(WELL.add_ons or ())[:1])
+    assert make(answers, whole).read().control_plane == whole
+
+
+def test_events_come_newest_first(make: Make) -> None:
+    minutes = [30, 20, 10]
+    events = [event(n, NOW - timedelta(minutes=n), EventLevel="Info") for n in minutes]
+    answers = world() | {"sagemaker/ListClusterEvents": {"Events": events}}
+    newest = tuple(
+        replace(WELL.events[0], id=f"e-{n}", at=NOW - timedelta(minutes=n), level="Info")
+        for n in reversed(minutes)
+    )
+    assert make(answers, replace(WELL, events=newest)).read().control_plane.events == newest
 
 
 def test_a_flexible_instance_group_has_several_types(make: Make) -> None:
     flexible = group(
-        InstanceRequirements={"DesiredInstanceTypes": ["ml.p5.48xlarge", "ml.p4d.24xlarge"]},
+        InstanceRequirements={
+            "CurrentInstanceTypes": ["ml.p5.48xlarge"],
+            "DesiredInstanceTypes": ["ml.p5.48xlarge", "ml.p5en.48xlarge"],
+        },
         InstanceTypeDetails=[
             {"InstanceType": "ml.p5.48xlarge", "CurrentCount": 1, "ThreadsPerCore": 1},
             {"InstanceType": "ml.p4d.24xlarge", "CurrentCount": 2, "ThreadsPerCore": 1},
@@ -152,6 +191,37 @@ def test_a_flexible_instance_group_has_several_types(make: Make) -> None:
     del flexible["InstanceType"]
     answers = world()
     answers["sagemaker/DescribeCluster"]["InstanceGroups"] = [flexible]
-    types = ("ml.p5.48xlarge", "ml.p4d.24xlarge")
-    whole = replace(WELL, groups=(replace(WELL.groups[0], instance_types=types),))
+    held = replace(
+        WELL.groups[0],
+        # Those that it holds, then those that it may hold.
+        instance_types=("ml.p5.48xlarge", "ml.p4d.24xlarge", "ml.p5en.48xlarge"),
+        counts={"ml.p5.48xlarge": 1, "ml.p4d.24xlarge": 2},
+    )
+    whole = replace(WELL, groups=(held,))
+    assert make(answers, whole).read().control_plane == whole
+
+
+def test_a_restricted_group_is_a_group_that_says_so(make: Make) -> None:
+    answers = world()
+    answers["sagemaker/DescribeCluster"]["RestrictedInstanceGroups"] = [
+        group(InstanceGroupName="customised", Status="Degraded")
+    ]
+    restricted = replace(WELL.groups[0], name="customised", status="Degraded", restricted=True)
+    whole = replace(WELL, groups=(WELL.groups[0], restricted))
+    assert make(answers, whole).read().control_plane == whole
+
+
+def test_a_cluster_and_a_policy_that_failed_say_why(make: Make) -> None:
+    answers = world()
+    answers["sagemaker/DescribeCluster"] |= {
+        "ClusterStatus": "Failed",
+        "FailureMessage": "no capacity in use1-az2",
+    }
+    answers["sagemaker/DescribeClusterSchedulerConfig"] |= {
+        "Status": "UpdateRollbackFailed",
+        "FailureReason": "the add-on is not up",
+    }
+    assert WELL.scheduler is not None
+    failed = replace(WELL.scheduler, status="UpdateRollbackFailed", failure="the add-on is not up")
+    whole = replace(WELL, status="Failed", failure="no capacity in use1-az2", scheduler=failed)
     assert make(answers, whole).read().control_plane == whole

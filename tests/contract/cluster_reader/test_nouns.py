@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from steward.cluster.snapshot import ComputeQuota
+from steward.cluster.control_plane import ComputeQuota
+from steward.cluster.policy import InstanceGroup
 from steward.ports import ControlPlaneReading
 from tests.contract.cluster_reader.answers import (
     ARN,
@@ -111,8 +112,69 @@ def test_a_type_in_several_rows_is_their_sum(serve: Serve, reader_of: ReaderOf) 
         },
     ]
     found = quota_read(serve, reader_of, quota("q12345678901", "research", rows))
-    # 3 + 4; MIG slices are no whole accelerators, so with them the sum is not known here.
+    # 3 + 4; MIG slices are no whole accelerators, so with them the sum is not known.
     assert found.accelerators == {"ml.p5.48xlarge": 7, "ml.p4d.24xlarge": None}
+
+
+STATUSES = (
+    *("Creating", "CreateFailed", "CreateRollbackFailed", "Created", "Updating", "UpdateFailed"),
+    *("UpdateRollbackFailed", "Updated", "Deleting", "DeleteFailed", "DeleteRollbackFailed"),
+    *("Deleted", "SomethingNew"),
+)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_passes_as_text_also_one_that_is_new(
+    serve: Serve, reader_of: ReaderOf, status: str
+) -> None:
+    answers = world()
+    answers["sagemaker/ListComputeQuotas"]["ComputeQuotaSummaries"][0]["Status"] = status
+    answers["sagemaker/DescribeClusterSchedulerConfig"]["Status"] = status
+    answers["sagemaker/DescribeClusterSchedulerConfig"]["StatusDetails"] = {"FairShare": status}
+    serve(answers)
+    read = reader_of().read().control_plane
+    assert read.quotas[0].status == status
+    assert read.scheduler is not None
+    assert read.scheduler.status == status
+    assert read.scheduler.details == {"FairShare": status}
+
+
+def test_the_policys_own_capacity_counts_before_the_table(
+    serve: Serve, reader_of: ReaderOf
+) -> None:
+    capacity = (
+        InstanceGroup(instance_type="ml.p5.48xlarge", count=1, accelerators_per_instance=7),
+    )
+    cluster = replace(CLUSTER, capacity=capacity)
+    serve(world(), cluster)
+    # Two instances of seven, as the policy has it.
+    assert reader_of(cluster).read().control_plane.quotas[0].accelerators == {"ml.p5.48xlarge": 14}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"Count": -1},
+        {"Accelerators": 1.5},
+        {"VCpu": "4"},
+        {"MemoryInGiB": -0.5},
+        {"AcceleratorPartition": {"Count": 2}},
+        {"InstanceType": None},
+    ],
+)
+def test_a_row_that_cannot_be_leaves_its_quota_out_and_names_it(
+    serve: Serve, reader_of: ReaderOf, row: dict[str, Any]
+) -> None:
+    answers = world()
+    rows = answers["sagemaker/ListComputeQuotas"]["ComputeQuotaSummaries"][0]
+    rows["ComputeQuotaConfig"]["ComputeQuotaResources"][0] |= row
+    serve(answers)
+    reading = reader_of().read()
+    assert teams(reading) == ["genai"]
+    part = next(p for p in reading.parts if p.name == "sagemaker/ListComputeQuotas")
+    assert (part.status, part.left_out) == ("ok", ("research-quota",))
+    (member,) = row
+    assert f"ComputeQuotaResources[0].{member}" in part.detail
 
 
 def test_an_inactive_quota_without_sharing_says_so(serve: Serve, reader_of: ReaderOf) -> None:
@@ -128,15 +190,6 @@ def test_an_activation_state_that_is_absent_is_enabled(serve: Serve, reader_of: 
     summary = quota("q12345678901", "research", [])
     del summary["ActivationState"]  # the API's default is Enabled
     assert quota_read(serve, reader_of, summary).active
-
-
-def test_restricted_groups_are_groups_too(serve: Serve, reader_of: ReaderOf) -> None:
-    answers = world()
-    answers["sagemaker/DescribeCluster"]["RestrictedInstanceGroups"] = [
-        group(InstanceGroupName="restricted")
-    ]
-    serve(answers)
-    assert [g.name for g in reader_of().read().control_plane.groups] == ["gpu-a", "restricted"]
 
 
 def test_a_group_that_holds_nothing_yet_names_the_types_it_wants(

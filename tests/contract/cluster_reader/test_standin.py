@@ -107,6 +107,8 @@ def test_no_event_is_shown_before_it_happened(serve: Serve, reader_of: ReaderOf)
     serve({"sagemaker/ListClusterEvents": {"Events": [event(-60), event(0), event(1)]}})
     client = reader_of()._sagemaker
     shown = client.list_cluster_events(ClusterName="x")["Events"]
+    assert [one["EventId"] for one in shown] == ["0", "-60"]  # newest first, as the service does
+    shown = client.list_cluster_events(ClusterName="x", SortOrder="Ascending")["Events"]
     assert [one["EventId"] for one in shown] == ["-60", "0"]
     after = NOW - timedelta(minutes=5)
     shown = client.list_cluster_events(ClusterName="x", EventTimeAfter=after)["Events"]

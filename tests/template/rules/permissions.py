@@ -42,7 +42,7 @@ class Statements(CloudFormationLintRule):
             stars: set[str] = set()
             properties = resource.get("Properties", {})
             for path, statement in _statements(properties, ["Resources", name, "Properties"]):
-                sid = statement.get("Sid")
+                sid = statement.get("Sid") or properties.get("StatementId")
                 if not sid:
                     found.append(RuleMatch(path, f"{name}: a statement without Sid"))
                 if "*" in _list(statement.get("Resource")):
@@ -72,8 +72,13 @@ class Statements(CloudFormationLintRule):
         actions = _list(statement.get("Action"))
         if "NotAction" in statement or any("*" in action for action in actions):
             yield "a wildcard action"
-        if statement.get("Principal") == "*":
+        principal = statement.get("Principal")
+        accounts = principal.get("AWS") if isinstance(principal, dict) else None
+        if principal == "*" or "*" in _list(accounts):
             yield "open to everybody"
+        limits = {key for test in condition.values() for key in test}
+        if accounts is not None and not limits & {"aws:PrincipalArn", "events:source"}:
+            yield "a whole account is let in"
         if "events:PutEvents" in actions and "events:source" not in condition.get(
             "StringEquals", {}
         ):

@@ -125,7 +125,8 @@ class RuleNets(CloudFormationLintRule):
         """Return the queues that EventBridge may send to, by a policy that says from which rules."""
         found: set[str | None] = set()
         for policy in cfn.get_resources(["AWS::SQS::QueuePolicy"]).values():
-            for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+            for item in policy["Properties"]["PolicyDocument"]["Statement"]:
+                statement = item["Fn::If"][1] if "Fn::If" in item else item
                 sources = [
                     source
                     for operator in statement.get("Condition", {}).values()

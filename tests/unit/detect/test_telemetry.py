@@ -4,11 +4,21 @@ from copy import replace
 from datetime import timedelta
 
 from steward.cluster.accelerators import Owner
+from steward.cluster.control_plane import AddOn, ControlPlane
 from steward.cluster.memory import Memory
 from steward.cluster.policy import Severity
 from steward.cluster.snapshot import InvalidSamples, PartStatus
 from steward.detect.telemetry import detect
-from tests.builders import NOON, a_cluster, a_holder, a_snapshot, a_window, an_accelerator, at
+from tests.builders import (
+    NOON,
+    a_cluster,
+    a_holder,
+    a_part,
+    a_snapshot,
+    a_window,
+    an_accelerator,
+    at,
+)
 
 CLUSTER = a_cluster()
 EMPTY = Memory(cluster="ml-shared-01")
@@ -95,3 +105,69 @@ def test_a_bare_pod_is_its_own_workload():
     gpu = an_accelerator(None, holder=holder, ever_seen=False, **DARK)
     (finding,) = detect(a_snapshot(gpu), EMPTY, CLUSTER).findings
     assert finding.evidence["workloads"] == ["Pod/default/debug"]
+
+
+def test_dropped_samples_count_each_device_once_whatever_was_wrong_with_it():
+    # One device with a bad engine sample, two with bad utilisation, one of them with bad power too.
+    bad = a_window(0.5, invalid=1)
+    gpus = (
+        an_accelerator("GPU-1", windows=(bad,)),
+        an_accelerator("GPU-2", windows=(bad,)),
+        an_accelerator("GPU-3", windows=(bad,), power=(a_window(90.0, minutes=30, invalid=2),)),
+        an_accelerator("GPU-4"),
+    )
+    dropped = (
+        InvalidSamples(metric="DCGM_FI_PROF_GR_ENGINE_ACTIVE", samples=1, accelerators=1),
+        InvalidSamples(metric="DCGM_FI_DEV_GPU_UTIL", samples=2, accelerators=2),
+        InvalidSamples(
+            metric="DCGM_FI_DEV_POWER_USAGE", samples=2, accelerators=1, first=at("11:20")
+        ),
+    )
+    (finding,) = detect(a_snapshot(*gpus, invalid=dropped), EMPTY, CLUSTER).findings
+    assert (finding.reason, finding.gpus) == ("invalid_samples", 3)
+    assert finding.since == at("11:20")  # the first of them, not when it was seen
+
+
+OBSERVABILITY = "amazon-sagemaker-hyperpod-observability"
+LEVEL = "metricsProvider.acceleratedComputeMetrics.level"
+
+
+def checked(*add_ons, listed=True, **changes):
+    plane = ControlPlane(add_ons=add_ons if listed else None)
+    snapshot = a_snapshot(never_seen("new"), control_plane=plane, **changes)
+    (finding,) = detect(snapshot, EMPTY, CLUSTER).findings
+    return finding
+
+
+def test_an_add_on_that_is_missing_switched_off_or_failing_is_named_as_the_cause():
+    said = {
+        "is not installed": checked(),
+        "has metricsProvider.acceleratedComputeMetrics.level DISABLED": checked(
+            AddOn(name=OBSERVABILITY, version="v1", status="ACTIVE", settings={LEVEL: "DISABLED"})
+        ),
+        "is DEGRADED": checked(AddOn(name=OBSERVABILITY, version="v1", status="DEGRADED")),
+    }
+    for words, finding in said.items():
+        assert finding.evidence["what_to_check"].endswith(f"The add-on {OBSERVABILITY} {words}.")
+
+
+def test_an_add_on_that_works_or_could_not_be_read_is_no_cause():
+    well = AddOn(name=OBSERVABILITY, version="v1.2", status="ACTIVE", settings={LEVEL: "BASIC"})
+    assert "add-on" not in checked(well).evidence["what_to_check"]
+    assert checked(well).evidence["add_on"] == {
+        "name": OBSERVABILITY,
+        "version": "v1.2",
+        "status": "ACTIVE",
+        "settings": {LEVEL: "BASIC"},
+    }
+    dark = checked(listed=False)
+    assert ("add-on" in dark.evidence["what_to_check"], dark.evidence["add_on"]) == (False, None)
+
+
+def test_with_container_insights_the_add_on_is_looked_at_not_an_exporter():
+    parts = tuple(a_part(name) for name in ("kubernetes/pods", "cloudwatch/GetMetricData"))
+    finding = checked(parts=parts, metrics="cloudwatch/GetMetricData")
+    assert finding.action == (
+        "aws eks describe-addon --region us-east-1 --cluster-name ml-shared-01-eks "
+        "--addon-name amazon-cloudwatch-observability"
+    )

@@ -111,9 +111,54 @@ def test_matchers_are_anchored_and_an_absent_label_is_empty(matcher: str, names:
     assert [entry["metric"]["__name__"] for entry in found] == names
 
 
+def test_label_replace_gives_every_series_a_label() -> None:
+    (entry,) = result('label_replace(max_over_time(m[2m]), "__steward__", "m 2", "", "")')
+    assert entry == {"metric": {"__steward__": "m 2", "pod": "p"}, "value": [NOON_SECONDS, "5"]}
+
+
+def test_or_adds_what_is_not_yet_there_and_a_name_is_no_difference() -> None:
+    # Prometheus matches the two sides by their labels without the metric's name.
+    both = Client(
+        PrometheusStandin([a_series(), a_series("n"), a_series("n", x="y")], lambda: NOON)
+    )
+    answer = both.post("/api/v1/query", data={"query": "m or n", "time": NOON_SECONDS})
+    assert [entry["metric"] for entry in answer.get_json()["data"]["result"]] == [
+        {"__name__": "m"},
+        {"__name__": "n", "x": "y"},
+    ]
+
+
+def test_or_drops_nothing_where_every_part_has_a_tag_of_its_own() -> None:
+    parts = [
+        f'label_replace({name}_over_time({{__name__=~"m|n",pod="p"}}[2m]), "t", "{name}", "", "")'
+        for name in ("max", "min", "last")
+    ]
+    found = result(" or ".join(parts))
+    assert [(entry["metric"]["t"], entry["value"][1]) for entry in found] == [
+        ("max", "5"),
+        ("min", "3"),
+        ("last", "5"),
+    ]
+
+
+def test_labels_are_written_in_order_as_prometheus_writes_them() -> None:
+    client = Client(PrometheusStandin([a_series(zone="z", UUID="u", a="b")], lambda: NOON))
+    text = client.post("/api/v1/query", data={"query": "m"}).get_data(as_text=True)
+    assert '"metric":{"UUID":"u","__name__":"m","a":"b","zone":"z"}' in text
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [
+        ("m and m", "BinaryExpr"),
+        ("m or on (pod) m", "BinaryExpr"),
+        ("m or ignoring (pod) m", "BinaryExpr"),
+        ("m or m[5m]", "type"),
+        ('label_replace(m, "a", "$1", "", "")', "looks at a label"),
+        ('label_replace(m, "a", "b", "pod", "")', "looks at a label"),
+        ('label_replace(m, "a", "b", "", "(.*)")', "looks at a label"),
+        ('label_replace(m, "a", "", "", "")', "looks at a label"),
+        ('label_replace(m[5m], "a", "b", "", "")', "expected type"),
         ("m{", "unexpected end of input"),
         ("", "empty"),
         ("rate(m[5m])", "rate"),

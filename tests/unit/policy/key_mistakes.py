@@ -10,6 +10,13 @@ KEY_MISTAKES = {
         "is not a known key",
         "did you mean window?",
     ),
+    "a hang threshold of the idle ones": Mistake(
+        "        power_max: 25%",
+        "        activity_max: 1%",
+        "clusters[0].thresholds.hang.activity_max",
+        "is not a known key",
+        "did you mean activity_min?",
+    ),
     "a threshold at the wrong level": Mistake(
         "    thresholds:\n",
         "    thresholds:\n      idle_minuts: 45\n",
@@ -25,11 +32,12 @@ KEY_MISTAKES = {
         "did you mean DontLend?",
     ),
     "a bad severity": Mistake(
-        "        severity: warn",
-        "        severity: warning",
+        "        severity: warn\n        page_after:",
+        "        severity: warning\n        page_after:",
         f"{IDLE}.severity",
         '"warning" is not allowed',
         "did you mean warn?",
+        up=1,
     ),
     "a team name that SageMaker refuses": Mistake(
         "      - name: research\n",
@@ -185,6 +193,20 @@ KEY_MISTAKES = {
         "clusters[0].account",
         "12345678901 is not an account id",
         "write twelve digits in quotes",
+    ),
+    "an ARN in place of a queue's URL": Mistake(
+        "    tick: 5m",
+        "    tick: 5m\n    spoke_queue_url: arn:aws:sqs:eu-west-1:444455556666:spoke",
+        "clusters[0].spoke_queue_url",
+        "is not the URL of a standard SQS queue",
+        "copy it from the output SnapshotRequestsUrl",
+    ),
+    "a FIFO queue, which no rule can send to": Mistake(
+        "    tick: 5m",
+        "    tick: 5m\n    spoke_queue_url: https://sqs.eu-west-1.amazonaws.com/444455556666/spoke.fifo",
+        "clusters[0].spoke_queue_url",
+        "is not the URL of a standard SQS queue",
+        "copy it from the output SnapshotRequestsUrl",
     ),
     "a metrics backend that nobody built": Mistake(
         "      backend: prometheus",

@@ -92,6 +92,14 @@ RULE_MISTAKES = {
         "the startup_grace of 90m is longer than the window of 60m",
         "it runs inside the window",
     ),
+    "a spoke in another account than its cluster": Mistake(
+        '    # account: "012345678901"\n',
+        '    account: "012345678901"\n'
+        "    spoke_queue_url: https://sqs.us-east-1.amazonaws.com/444455556666/spoke\n",
+        "clusters[0].spoke_queue_url",
+        "is a queue of account 444455556666, whose spoke cannot read a cluster of 012345678901",
+        "name the cluster's account, or role_arn as well",
+    ),
     "a price of something else": Mistake(
         "    prices:\n      - instance_type: ml.p5.48xlarge",
         "    prices:\n      - instance_type: ml.p5.48xlrge",

@@ -22,12 +22,16 @@ def test_the_ends_of_sagemakers_range_are_inside(limit: int, path: Path) -> None
     ("key", "inside", "outside"),
     [
         ("activity_max", ["0%", "10%", "0.5%"], ["10.1%", "-1%"]),
-        ("window", ["15m", "24h", "900s"], ["1441m", "61s", "1h30m"]),
+        ("idle.window", ["15m", "24h", "900s"], ["1441m", "61s", "1h30m"]),
         ("startup_grace", ["0m", "60m"], ["-1m", "1.5m"]),
         ("coverage_min", ["50%", "100%"], ["49.9%", "100.1%"]),
         ("held_memory", ["1MiB", "1024GiB"], ["0MiB", "1025GiB", "1GB"]),
         ("page_after", ["0m", "168h", "7d"], ["169h"]),
         ("page_accelerators", ["0", "10000"], ["-1", "10001", "8.0"]),
+        ("activity_min", ["50%", "100%"], ["49.9%", "101%", "0.95"]),
+        ("tensor_max", ["0%", "10%", "0.5%"], ["10.1%", "-1%"]),
+        ("power_max", ["0%", "60%"], ["61%", "100W"]),
+        ("hang.window", ["5m", "24h"], ["4m", "1441m", "30"]),
         ("damping", ["0m", "24h"], ["1441m"]),
         ("tick", ["5m", "24h"], ["0m", "1445m", "6m", "301s"]),
         ("scrape_interval", ["5s", "5m"], ["4s", "301s"]),
@@ -39,7 +43,9 @@ def test_the_ends_of_sagemakers_range_are_inside(limit: int, path: Path) -> None
 def test_the_ends_of_each_range_are_inside(
     key: str, inside: list[str], outside: list[str], path: Path
 ) -> None:
-    line = re.compile(rf"^( +{key}:) \S+", flags=re.MULTILINE)
+    group, _, key = key.rpartition(".")
+    within = rf"^ +{group}:.*\n(?: {{8}}.*\n)*?" if group else "^"
+    line = re.compile(rf"({within} +{key}:) \S+", flags=re.MULTILINE)
     assert len(line.findall(TEXT)) == 1
     for value in inside:
         resolved(path, line.sub(rf"\1 {value}", TEXT))

@@ -8,6 +8,7 @@ import pytest
 from local.policy import load
 from steward.cluster.policy import (
     ClusterPolicy,
+    HangLimits,
     IdleLimits,
     InstanceGroup,
     MetricsSource,
@@ -120,6 +121,13 @@ def test_the_example_thresholds_are_the_contracts(cluster: ClusterPolicy) -> Non
             severity=Severity.WARN,
             page_after_hours=4.0,
             page_accelerators=8,
+        ),
+        hang=HangLimits(
+            activity_min=0.95,
+            tensor_max=0.005,
+            power_max=0.25,
+            window_minutes=30,
+            severity=Severity.WARN,
         ),
         telemetry=TelemetryLimits(damping_minutes=10),
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from steward.cluster.policy import Override, Scope, Severity
+from steward.cluster.policy import HangLimits, Override, Scope, Severity
 from tests.unit.policy.documents import edited, faults, resolved
 
 
@@ -27,7 +27,9 @@ from tests.unit.policy.documents import edited, faults, resolved
         ("{teams: [any, research], idle: {window: 2h}}", "teams", "leave the key out"),
         ("{teams: [res*], idle: {window: 2h}}", "teams[0]", "is not a name"),
         ("{teams: [research], idle: {}}", "idle", "changes nothing"),
-        ("{teams: [research]}", "idle", "is missing"),
+        ("{teams: [research], hang: {}}", "hang", "changes nothing"),
+        ("{teams: [research], hang: {windw: 1h}}", "hang.windw", "did you mean window?"),
+        ("{idle: {hang: 1h}}", "idle.hang", "is not a known key"),
         ("{team: [research], idle: {window: 2h}}", "team", "did you mean teams?"),
         # the same ranges as the thresholds have
         ("{idle: {window: 25h}}", "idle.window", "5m to 24h"),
@@ -36,6 +38,10 @@ from tests.unit.policy.documents import edited, faults, resolved
         ("{idle: {held_memory: 2TiB}}", "idle.held_memory", "1MiB to 1024GiB"),
         ("{idle: {page_after: 8d}}", "idle.page_after", "0m to 168h"),
         ("{idle: {page_accelerators: -1}}", "idle.page_accelerators", "at most 10000"),
+        ("{hang: {activity_min: 49%}}", "hang.activity_min", "50% to 100%"),
+        ("{hang: {tensor_max: 11%}}", "hang.tensor_max", "0% to 10%"),
+        ("{hang: {power_max: 61%}}", "hang.power_max", "0% to 60%"),
+        ("{hang: {severity: loud}}", "hang.severity", "allowed are info, warn, page"),
         # 10 minutes are shorter than the grace of 15 that the thresholds have
         ("{idle: {window: 10m}}", "idle.window", "startup_grace of 15m is longer"),
     ],
@@ -45,6 +51,28 @@ def test_a_bad_override_is_refused(override: str, key: str, said: str, path: Pat
     fault = next(line for line in faults(path, text) if f".overrides[0].{key}: " in line)
     assert said in fault
     assert fault.startswith(f"{path}:{text.count('\n')}: ")  # it is the file's last line
+
+
+def test_an_override_that_names_no_threshold_is_refused(path: Path) -> None:
+    text = edited("    overrides: []", "    overrides:\n      - {teams: [research]}")
+    (fault,) = faults(path, text)
+    assert "clusters[0].overrides[0]: changes nothing; add idle or hang" in fault
+
+
+def test_an_override_may_change_hangs_alone(path: Path) -> None:
+    form = "{owner_kinds: [PyTorchJob], hang: {window: 90m, power_max: 30%, severity: page}}"
+    cluster = resolved(path, edited("    overrides: []", f"    overrides: [{form}]"))
+    mine = cluster.limits(Scope(owner_kind="PyTorchJob"))
+    assert mine.idle == cluster.thresholds.idle
+    # By hand: 90 minutes and 30 % in place of 30 minutes and 25 %; the rest is the example's.
+    assert mine.hang == HangLimits(window_minutes=90, power_max=0.3, severity=Severity.PAGE)
+    assert cluster.limits(Scope(owner_kind="Job")).hang == HangLimits()
+    # Activity is measured over all windows, the signals beside it over those of hangs alone.
+    assert (cluster.windows(), cluster.hang_windows(), cluster.idle_windows()) == (
+        (30, 60, 90),
+        (30, 90),
+        (60,),
+    )
 
 
 def test_a_namespace_outside_governance_may_have_an_override(path: Path) -> None:

@@ -6,16 +6,22 @@ from typing import Any
 import msgspec
 import pytest
 
+from steward.cluster.snapshot import Node
+from steward.sources import kubernetes_objects as objects
 from steward.sources.kubernetes_fields import MalformedError
-from steward.sources.kubernetes_objects import (
-    Reference,
-    read_controller,
-    read_namespace,
-    read_node,
-    read_pod,
-)
+from steward.sources.kubernetes_objects import BoundPod, Reference
+from steward.sources.kubernetes_shapes import Metadata, NodeShape, PodShape, Shape
 
 type Json = dict[str, Any]
+
+
+def read_pod(item: Json, *created_by: str) -> BoundPod | None:
+    shape = msgspec.convert(item, PodShape)
+    return objects.read_pod(shape, created_by) if created_by else objects.read_pod(shape)
+
+
+def read_node(item: Json) -> Node:
+    return objects.read_node(msgspec.convert(item, NodeShape))
 
 
 def pod(**changes: Any) -> Json:
@@ -52,11 +58,26 @@ def pod(**changes: Any) -> Json:
 def test_a_pod_keeps_nothing_but_what_the_noun_holds() -> None:
     read = read_pod(pod())
     assert read is not None
-    assert dict(read.pod.labels) == {
-        "kueue.x-k8s.io/queue-name": "hyperpod-ns-audio-localqueue",
-        "sagemaker.user/created-by": "mira",
-    }
+    assert read.pod.labels == {"kueue.x-k8s.io/queue-name": "hyperpod-ns-audio-localqueue"}
+    assert read.pod.created_by == "mira"
     assert "hunter2" not in msgspec.json.encode(read).decode()
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        # The first label of the list that the pod has, whatever the order on the pod.
+        ({"sagemaker.user/created-by": "mira", "example.com/owner": "audio"}, "audio"),
+        ({"sagemaker.user/created-by": "mira", "example.com/owner": ""}, "mira"),
+        ({"app": "trainer"}, None),
+        ({"sagemaker.user/created-by": 7}, None),
+    ],
+)
+def test_the_labels_that_name_the_maker_are_data(labels: Json, expected: str | None) -> None:
+    item = pod(metadata={"labels": labels})
+    read = read_pod(item, "example.com/owner", "sagemaker.user/created-by")
+    assert read is not None
+    assert read.pod.created_by == expected
 
 
 @pytest.mark.parametrize(
@@ -118,7 +139,7 @@ def test_slices_of_several_profiles_are_one_pod_named_after_the_most() -> None:
     ],
 )
 def test_a_malformed_pod_is_named_by_its_field(changes: Json, named: str) -> None:
-    with pytest.raises(MalformedError, match=named):
+    with pytest.raises((MalformedError, msgspec.ValidationError), match=named):
         read_pod(pod(**changes))
 
 
@@ -149,7 +170,8 @@ def reference(kind: str, *, controller: bool | None = None, api: str = "batch/v1
 def test_the_controller_is_the_owner_else_the_only_one_there_is(
     references: Any, expected: Reference | None
 ) -> None:
-    assert read_controller({"ownerReferences": references}) == expected
+    metadata = msgspec.convert({"ownerReferences": references}, Metadata)
+    assert objects.read_controller(metadata) == expected
 
 
 # --- nodes and namespaces ------------------------------------------------------------------------
@@ -230,11 +252,12 @@ def test_a_node_tells_its_type_health_and_whether_it_takes_pods() -> None:
     ],
 )
 def test_a_malformed_node_is_refused(item: Json) -> None:
-    with pytest.raises(MalformedError):
+    with pytest.raises((MalformedError, msgspec.ValidationError)):
         read_node(item)
 
 
 def test_a_namespace_is_its_name_and_labels() -> None:
     labels = {"sagemaker.amazonaws.com/sagemaker-managed-queue": "true"}
     item = {"metadata": {"name": "hyperpod-ns-audio", "labels": labels}}
-    assert read_namespace(item) == ("hyperpod-ns-audio", labels)
+    read = objects.read_namespace(msgspec.convert(item, Shape))
+    assert read == ("hyperpod-ns-audio", labels)

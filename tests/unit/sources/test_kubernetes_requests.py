@@ -3,12 +3,23 @@
 from fractions import Fraction
 from typing import Any
 
+import msgspec
 import pytest
 
 from steward.sources.kubernetes_fields import MalformedError
-from steward.sources.kubernetes_requests import effective_requests, is_accelerator
+from steward.sources.kubernetes_requests import (
+    Amounts,
+    effective_requests,
+    is_accelerator,
+    may_request_accelerators,
+)
+from steward.sources.kubernetes_shapes import PodSpec
 
 GPU = "nvidia.com/gpu"
+
+
+def requests_of(spec: dict[str, Any], *wanted: Any) -> Amounts:
+    return effective_requests(msgspec.convert(spec, PodSpec), *wanted)
 
 
 def container(requests: Any = None, limits: Any = None, **more: Any) -> dict[str, Any]:
@@ -24,7 +35,7 @@ def sidecar(count: int) -> dict[str, Any]:
 
 
 def test_containers_run_together_so_they_add_up() -> None:
-    assert effective_requests({"containers": [gpus(1), gpus(2), {"name": "log"}]}) == {GPU: 3}
+    assert requests_of({"containers": [gpus(1), gpus(2), {"name": "log"}]}) == {GPU: 3}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +58,7 @@ def test_init_containers_count_by_kubernetes_rule(
     starting: list[Any], running: list[Any], expected: int
 ) -> None:
     spec = {"initContainers": starting, "containers": running}
-    assert effective_requests(spec) == {GPU: expected}
+    assert requests_of(spec) == {GPU: expected}
 
 
 def test_each_resource_takes_its_own_maximum() -> None:
@@ -56,7 +67,7 @@ def test_each_resource_takes_its_own_maximum() -> None:
         "initContainers": [container({"memory": "4Gi", GPU: "1"})],
         "containers": [container({"memory": "1Gi", GPU: "2"})],
     }
-    assert effective_requests(spec) == {"memory": 4 * 2**30, GPU: 2}
+    assert requests_of(spec) == {"memory": 4 * 2**30, GPU: 2}
 
 
 def test_a_missing_request_is_the_limit_and_a_present_one_is_not_raised_to_it() -> None:
@@ -65,23 +76,23 @@ def test_a_missing_request_is_the_limit_and_a_present_one_is_not_raised_to_it() 
             container({"cpu": "500m"}, {"cpu": "4", "memory": "1Ki", GPU: "2"}),
         ]
     }
-    assert effective_requests(spec) == {"cpu": Fraction(1, 2), "memory": 1024, GPU: 2}
+    assert requests_of(spec) == {"cpu": Fraction(1, 2), "memory": 1024, GPU: 2}
 
 
 def test_accelerators_take_the_larger_of_request_and_limit() -> None:
     # Kubernetes refuses a pod in which they differ; should one be there, it holds the larger.
-    assert effective_requests({"containers": [container({GPU: "1"}, {GPU: "2"})]}) == {GPU: 2}
-    assert effective_requests({"containers": [container({GPU: "2"}, {GPU: "1"})]}) == {GPU: 2}
+    assert requests_of({"containers": [container({GPU: "1"}, {GPU: "2"})]}) == {GPU: 2}
+    assert requests_of({"containers": [container({GPU: "2"}, {GPU: "1"})]}) == {GPU: 2}
 
 
 def test_what_is_not_wanted_is_not_even_parsed() -> None:
     spec = {"containers": [container({"cpu": "nonsense", GPU: "1"})]}
-    assert effective_requests(spec, is_accelerator) == {GPU: 1}
+    assert requests_of(spec, is_accelerator) == {GPU: 1}
 
 
 def test_nothing_and_zero_are_no_request() -> None:
-    assert effective_requests({}) == {}
-    assert effective_requests({"containers": [gpus(0), {"resources": None}]}) == {}
+    assert requests_of({}) == {}
+    assert requests_of({"containers": [gpus(0), {"resources": None}]}) == {}
 
 
 @pytest.mark.parametrize(
@@ -95,8 +106,8 @@ def test_nothing_and_zero_are_no_request() -> None:
     ],
 )
 def test_what_the_api_does_not_promise_is_named(spec: dict[str, Any]) -> None:
-    with pytest.raises(MalformedError):
-        effective_requests(spec)
+    with pytest.raises((MalformedError, msgspec.ValidationError)):
+        requests_of(spec)
 
 
 @pytest.mark.parametrize(
@@ -114,3 +125,23 @@ def test_what_the_api_does_not_promise_is_named(spec: dict[str, Any]) -> None:
 )
 def test_accelerators_are_known_by_their_resource(resource: str, accelerator: bool) -> None:  # noqa: FBT001  # a case's expectation
     assert is_accelerator(resource) is accelerator
+
+
+@pytest.mark.parametrize(
+    ("resource", "possible"),
+    [
+        ("nvidia.com/gpu", True),
+        ("nvidia.com/mig-1g.10gb", True),
+        ("aws.amazon.com/neuroncore", True),
+        ("cpu", False),
+        ("vpc.amazonaws.com/efa", False),
+    ],
+)
+def test_the_bytes_of_a_pod_tell_whether_it_can_hold_an_accelerator(
+    resource: str,
+    possible: bool,  # noqa: FBT001  # a case's expectation
+) -> None:
+    spec = msgspec.json.encode({"containers": [container({resource: "1"})]})
+    assert may_request_accelerators(spec) is possible
+    # Never the other way round: what is an accelerator is never passed over.
+    assert possible or not is_accelerator(resource)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steward.sources.promql import one_of, over_time, selector
+from steward.sources.promql import TAG, one_of, over_time, selector, tagged_union
 
 # Any text that JSON and UTF-8 can carry; lone surrogates can reach neither Kubernetes nor a query.
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -64,3 +64,14 @@ def test_several_metrics_are_one_selector() -> None:
     text = over_time("last_over_time", selector(["m", "n"], {"pod": one_of(["p"])}), 3_600_000)
     assert text == 'last_over_time({__name__=~"m|n",pod=~"p"}[3599999ms])'
     promql_parser.parse(text)
+
+
+def test_a_union_tags_every_part_with_a_label_that_no_scraped_series_has() -> None:
+    text = tagged_union({"m 60": "max_over_time(m[1h])", "m 30": "max_over_time(m[30m])"})
+    assert text == (
+        'label_replace(max_over_time(m[1h]), "__steward__", "m 60", "", "") or '
+        'label_replace(max_over_time(m[30m]), "__steward__", "m 30", "", "")'
+    )
+    promql_parser.parse(text)
+    # Prometheus drops labels that begin so after relabelling.
+    assert TAG.startswith("__")

@@ -8,7 +8,7 @@ from steward.cluster.kueue import Condition, Workload
 from steward.cluster.memory import IdleIncident, IdleStretch, Memory
 from steward.cluster.policy import IdleLimits, Override
 from steward.ports import DeviceName, Samples
-from steward.usecases import idle_history
+from steward.usecases import raw_samples
 from steward.usecases.idle_history import beginning, ending, find_beginnings, find_ends
 from tests.builders import DELAY, NOON, a_cluster, a_holder, a_window, an_accelerator, at
 from tests.fakes import FakeMetrics
@@ -150,6 +150,6 @@ def test_the_budget_counts_every_series_over_the_longest_span(monkeypatch):
     metrics = FakeMetrics({name: [(END, 0.0)] for name in names})
     memory = Memory(cluster="ml-shared-01")
     for budget, found in ((20_159, [True, False]), (20_162, [True, True])):
-        monkeypatch.setattr(idle_history, "SAMPLE_BUDGET", budget)
+        monkeypatch.setattr(raw_samples, "SAMPLE_BUDGET", budget)
         looked_up = find_beginnings((young, old), memory, a_cluster(), metrics, END)
         assert [a.idle_since is not None for a in looked_up] == found

@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 
+from steward.cluster.planning import SnapshotScope
 from steward.errors import RetryableError
 from steward.events import QueueRecord
 from steward.usecases.serve_requests import serve_requests
@@ -24,10 +25,12 @@ def wish(cluster, seconds_ago=0):
 def serve(*records, broken=()):
     taken = []
 
-    def take(cluster, asked):
+    def take(cluster, asked, scope):
         if cluster.name in broken:
             raise RetryableError("the bucket did not answer")
-        taken.append((cluster.name, asked))
+        taken.append(
+            (cluster.name, asked) if scope is SnapshotScope.TICK else (cluster.name, asked, scope)
+        )
         return Outcome(cluster=cluster.name, key="k", reason="taken")
 
     return serve_requests(records, CLUSTERS, NOON, take), taken
@@ -73,6 +76,42 @@ def test_a_cluster_event_names_its_cluster_in_the_nested_details():
     }
     _, taken = serve(record("1", event))
     assert [name for name, _ in taken] == ["ml-eu"]
+
+
+def test_a_wish_for_an_audit_is_served_beside_the_ticks_and_before_them():
+    # Whether the tick is then answered by the audit is for the taker to tell: it started later.
+    _, taken = serve(
+        record("1", wish("ml-eu", 5)),
+        record("2", wish("ml-eu", 9) | {"scope": "audit"}),
+    )
+    assert taken == [
+        ("ml-eu", NOON - timedelta(seconds=9), SnapshotScope.AUDIT),
+        ("ml-eu", NOON - timedelta(seconds=5)),
+    ]
+
+
+def event_of(detail_type, **detail):
+    return {
+        "detail-type": detail_type,
+        "source": "anybody",
+        "time": "2026-11-05T11:59:58Z",
+        "detail": {"cluster": "ml-eu"} | detail,
+    }
+
+
+def test_an_event_addressed_to_us_may_ask_for_an_audit():
+    _, taken = serve(record("1", event_of("Snapshot Requested", scope="audit")))
+    assert [scope for _, _, scope in taken] == [SnapshotScope.AUDIT]
+
+
+def test_a_scope_that_does_not_exist_fails_its_message():
+    served, taken = serve(record("1", event_of("Snapshot Requested", scope="everything")))
+    assert (served.failed_messages, taken) == (("1",), [])
+
+
+def test_other_events_may_mean_anything_by_scope():
+    served, taken = serve(record("1", event_of("Something Else", scope="everything")))
+    assert (served.failed_messages, len(taken)) == ((), 1)
 
 
 def test_a_malformed_message_fails_alone():

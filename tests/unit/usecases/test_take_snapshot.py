@@ -10,12 +10,15 @@ from local.twins import InMemoryObjects
 from steward.cluster.accelerators import Owner
 from steward.cluster.kueue import Workload
 from steward.cluster.memory import Device, Memory
+from steward.cluster.planning import SnapshotScope
+from steward.cluster.pods import GpuPod
 from steward.cluster.snapshot import Node, PartStatus
 from steward.events import Request
-from steward.ports import DeviceName, GpuPod
+from steward.ports import DeviceName
 from steward.stores.bucket import Memories, Snapshots
 from steward.usecases.evaluate_snapshot import fold
-from steward.usecases.take_snapshot import clusters_wanted, read_cluster, take_snapshot
+from steward.usecases.read_cluster import read_cluster
+from steward.usecases.take_snapshot import clusters_wanted, take_snapshot
 from tests.builders import DELAY, NOON, a_cluster, at
 from tests.fakes import FakeKubernetes, FakeMetrics, FakeSources, FixedTime, Recorder
 
@@ -82,7 +85,8 @@ def read(pods=(), metrics=None, memory=EMPTY, nodes=(NODE,), when=NOON, cluster=
     sources = FakeSources(
         FakeKubernetes(tuple(pods), tuple(nodes), refused), metrics or FakeMetrics()
     )
-    return read_cluster(cluster, memory, sources, FixedTime(when))
+    snapshot, _ = read_cluster(cluster, memory, sources, FixedTime(when))
+    return snapshot
 
 
 def test_an_allocated_gpu_meets_its_series_and_its_price():
@@ -223,19 +227,21 @@ def test_a_workload_that_kueue_made_for_the_pod_itself_is_found():
     pod = a_pod("notebook-0", owner=owner, owner_chain=(owner,))
     workload = a_workload(Owner(kind="Pod", namespace=NS, name="notebook-0"))
     sources = FakeSources(FakeKubernetes((pod,), (NODE,), workloads=(workload,)), FakeMetrics())
-    (gpu,) = read_cluster(CLUSTER, EMPTY, sources, FixedTime()).accelerators
+    snapshot, _ = read_cluster(CLUSTER, EMPTY, sources, FixedTime())
+    (gpu,) = snapshot.accelerators
     assert (gpu.holder.workload, gpu.holder.priority_class) == (
         "w-notebook-0",
         "experimentation-priority",
     )
 
 
-def take(metrics, pods, objects, when, asked=None):
+def take(metrics, pods, objects, when, asked=None, scope=SnapshotScope.TICK):
     sources = FakeSources(FakeKubernetes(tuple(pods), (NODE,)), metrics)
     bus = Recorder()
     outcome = take_snapshot(
         CLUSTER,
         asked or when,
+        scope,
         sources=sources,
         snapshots=Snapshots(objects),
         memories=Memories(objects),
@@ -263,6 +269,24 @@ def test_a_request_older_than_the_last_snapshots_start_is_already_answered():
     assert (outcome.key, outcome.reason, bus.published) == (None, "already answered", [])
     outcome, _ = take(FakeMetrics(), [a_pod()], objects, later, asked=NOON)
     assert outcome.reason == "taken"
+
+
+def test_a_tick_does_not_answer_a_wish_for_an_audit_but_an_audit_answers_one_for_a_tick():
+    objects = InMemoryObjects()
+    seconds = [NOON + timedelta(seconds=n) for n in range(0, 60, 10)]
+
+    def reason(when, asked, scope):
+        return take(FakeMetrics(), [], objects, when, asked, scope)[0].reason
+
+    assert reason(seconds[1], seconds[1], SnapshotScope.TICK) == "taken"
+    # Asked before that tick began: it did not look at what an audit looks at.
+    assert reason(seconds[2], seconds[0], SnapshotScope.AUDIT) == "taken"
+    assert reason(seconds[3], seconds[1], SnapshotScope.AUDIT) == "already answered"
+    assert reason(seconds[3], seconds[1], SnapshotScope.TICK) == "already answered"
+    # A tick in between does not make anybody forget when the last audit was.
+    assert reason(seconds[4], seconds[4], SnapshotScope.TICK) == "taken"
+    assert reason(seconds[5], seconds[1], SnapshotScope.AUDIT) == "already answered"
+    assert reason(seconds[5], seconds[3], SnapshotScope.AUDIT) == "taken"
 
 
 def test_requests_resolve_to_clusters_by_name_arn_or_place():

@@ -25,7 +25,19 @@ devices, while nobody reads more than these and a stored item has a size limit."
 
 _RANK = {Severity.INFO: 0, Severity.WARN: 1, Severity.PAGE: 2}
 _RUNNING = frozenset(
-    {"activity_max", "coverage", "dropped", "idle_until", "judged_gpus", "samples", "share"}
+    {
+        "activity_max",
+        "activity_min",
+        "coverage",
+        "dropped",
+        "hung_until",
+        "idle_until",
+        "judged_gpus",
+        "power_max_watts",
+        "samples",
+        "share",
+        "tensor_max",
+    }
 )
 """Evidence that is measured anew at every tick."""
 
@@ -208,7 +220,7 @@ def facts(lead: Alert, others: Iterable[Alert], cluster: ClusterPolicy) -> dict[
         "omitted": {k: count for k, count in omitted.items() if count > 0},
         "others": [_brief(alert) for alert in sorted(others, key=lambda a: a.key)],
         "running": {
-            "as_of": finding.evidence.get("idle_until") or stamp(lead.last_seen),
+            "as_of": _until(finding) or stamp(lead.last_seen),
             "gpu_hours": finding.gpu_hours,
             "cost_usd": finding.cost_usd,
             "held_bytes": _held(devices),
@@ -216,6 +228,11 @@ def facts(lead: Alert, others: Iterable[Alert], cluster: ClusterPolicy) -> dict[
             **measured,
         },
     }
+
+
+def _until(finding: Finding) -> str | None:
+    """Tell the last sample that showed what is over."""
+    return finding.evidence.get("idle_until") or finding.evidence.get("hung_until")
 
 
 def _bounded(value: Any) -> Any:

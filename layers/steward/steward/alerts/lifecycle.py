@@ -104,7 +104,7 @@ class _Step:
 
     def _unseen(self, before: Alert) -> Alert | None:
         if before.state is AlertState.OPEN and self._taken_over(before.finding):
-            return self._resolve(before, Resolution.REASON_CHANGED, before.finding)
+            return self._resolve(before, Resolution.REASON_CHANGED, self._last_words(before))
         if self._status(before.finding.detector) is DetectorStatus.OUT_OF_SCOPE:
             # Nobody looked: neither absent nor unknown. Else nothing that only an audit looks at
             # could ever end, and all of it would be stale between two audits.
@@ -113,6 +113,12 @@ class _Step:
         if before.key not in self._cleared and self._held(before.finding):
             return self._hold(before)
         return None if before.state is AlertState.DAMPED else self._absent(before)
+
+    def _last_words(self, before: Alert) -> Finding:
+        """Give the final numbers, where the detector told them of this very incident."""
+        cleared = self._cleared.get(before.key)
+        same = cleared is not None and cleared.finding.since == before.finding.since
+        return cleared.finding if cleared and same else before.finding
 
     def _status(self, detector: str) -> DetectorStatus | None:
         return self._evaluation.detectors.get(detector)

@@ -45,16 +45,16 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     created_by: str | None = None
 
 
-class ActivityWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """Statistics of one accelerator's activity over (end - minutes, end].
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """Statistics of one signal of one accelerator over (end - minutes, end].
 
     Attributes
     ----------
     expected, present, invalid : int
         Samples that the scrape interval promises; valid samples seen; samples dropped because
         their value is impossible (not counted in `present`).
-    maximum, mean : float or None
-        Activity 0-1 over the valid samples; None without any.
+    minimum, maximum, mean : float or None
+        Over the valid samples: activity and tensor activity 0-1, power in watts; None without any.
     """
 
     minutes: int
@@ -62,6 +62,7 @@ class ActivityWindow(msgspec.Struct, frozen=True, kw_only=True):
     present: int
     maximum: float | None
     mean: float | None
+    minimum: float | None = None
     invalid: int = 0
 
     @property
@@ -71,16 +72,16 @@ class ActivityWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IdleSince(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an idle stretch began, as a look back over raw samples found it.
+    """Where a stretch (idle, or of a hang) began, as a look back over raw samples found it.
 
     Attributes
     ----------
     first, last : datetime
-        First and last idle sample of the stretch.
+        First and last sample of the stretch.
     exact : bool
         False: the stretch is at least this long (the look-back ended or failed before it did).
     observed_seconds : float
-        Idle time actually covered by samples: gaps longer than the coverage limit are left out.
+        Time of it that samples cover: gaps longer than the coverage limit are left out.
     """
 
     first: datetime
@@ -104,10 +105,17 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
         Price of the whole accelerator; None without a price.
     activity_metric : str or None
         The metric that the activity was read from.
+    windows, tensor, power : tuple of Window
+        Of its activity, tensor activity and power draw; the latter two over hang windows only, and
+        empty where the metric is not exported, or is not the device's own (a MIG slice's power).
+    power_limit_watts : float or None
+        From its metric, else by model; None where neither says.
     ever_seen : bool or None
         Whether telemetry ever named it for this pod; None where that could not be looked up.
     shared_with : tuple of str
         Other pods that the same device is attributed to (`namespace/pod`).
+    idle_since, hung_since : IdleSince or None
+        What this tick's look-back found; None where it did not have to look, or could not.
     """
 
     node: str | None
@@ -119,15 +127,17 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     instance_type: str | None = None
     usd_per_hour: float | None = None
     activity_metric: str | None = None
-    windows: tuple[ActivityWindow, ...] = ()
+    windows: tuple[Window, ...] = ()
     last_sample: datetime | None = None
     held_bytes: int | None = None
-    tensor_activity: float | None = None
-    power_watts: float | None = None
+    tensor: tuple[Window, ...] = ()
+    power: tuple[Window, ...] = ()
+    power_limit_watts: float | None = None
     ever_seen: bool | None = None
     unattributed: bool = False
     shared_with: tuple[str, ...] = ()
     idle_since: IdleSince | None = None
+    hung_since: IdleSince | None = None
 
     @property
     def key(self) -> str:
@@ -135,18 +145,19 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
         device = self.uuid or f"#{self.ordinal}"
         return "/".join(filter(None, (self.holder.pod_uid, device, self.mig)))
 
-    def window(self, minutes: int) -> ActivityWindow | None:
+    def window(self, minutes: int) -> Window | None:
         """Window of that length, if the tick measured it."""
         return next((w for w in self.windows if w.minutes == minutes), None)
 
 
 class State(StrEnum):
-    """What a detection window says of an accelerator."""
+    """What the detection windows say of an accelerator; a hang is told of all of a job at once."""
 
     YOUNG = "young"
     BUSY = "busy"
     IDLE = "idle"
     IDLE_HELD = "idle_held"
+    SUSPECTED_HANG = "suspected_hang"
     UNKNOWN = "unknown"
 
 
@@ -219,7 +230,7 @@ def judge(
     window = accelerator.window(limits.window_minutes)
     if window is None or window.maximum is None or window.coverage < limits.coverage_min:
         return Verdict(
-            state=State.UNKNOWN, reason=_why_unknown(accelerator, window, limits, window_end)
+            state=State.UNKNOWN, reason=why_unknown(accelerator, window, limits, window_end)
         )
     if window.maximum > limits.activity_max:
         return Verdict(state=State.BUSY)
@@ -227,12 +238,13 @@ def judge(
     return Verdict(state=State.IDLE_HELD if held else State.IDLE)
 
 
-def _why_unknown(
+def why_unknown(
     accelerator: Accelerator,
-    window: ActivityWindow | None,
+    window: Window | None,
     limits: IdleLimits,
     window_end: datetime,
 ) -> UnknownReason:
+    """Tell what is wrong with a window whose samples carry no verdict."""
     present = window.present if window else 0
     invalid = window.invalid if window else 0
     expected = window.expected if window else 0

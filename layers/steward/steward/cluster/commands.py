@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Iterable
 from typing import Any
 
 from steward.cluster.accelerators import Holder, Owner
@@ -51,6 +52,28 @@ def look(holder: Holder) -> str:
     return (
         f"kubectl -n {shlex.quote(holder.namespace)} exec {shlex.quote(holder.pod)} -- nvidia-smi"
     )
+
+
+_STACKS = (
+    # Found by what they run, as PyTorch renames its main thread; `[p]` keeps the shell itself out.
+    'for p in /proc/[0-9]*; do grep -qa "[p]ython" "$p/cmdline" 2>/dev/null '
+    '&& py-spy dump --pid "${p#/proc/}"; done; ls -l /tmp/nccl_trace_rank_* 2>/dev/null; true'
+)
+_PODS = 8
+"""Pods whose ranks one line looks at: a line for a thousand does not fit on a card."""
+
+
+def stacks(holders: Iterable[Holder]) -> str:
+    """Give the shell line that shows where the ranks of a job stand; it changes nothing.
+
+    Prints the Python stack of every rank and names the dumps of PyTorch's flight recorder. Where
+    one rank stands elsewhere than the rest, the rest wait for it.
+    """
+    pods = sorted({(holder.namespace, holder.pod) for holder in holders})[:_PODS]
+    namespace = shlex.quote(pods[0][0])
+    names = " ".join(shlex.quote(pod) for _, pod in pods)
+    script = shlex.quote(_STACKS)
+    return f'for pod in {names}; do kubectl -n {namespace} exec "$pod" -- sh -c {script}; done'
 
 
 def _patch(namespace: str, resource: str, name: str, change: dict[str, Any]) -> str:

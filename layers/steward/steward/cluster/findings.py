@@ -99,6 +99,9 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True):
         True: without it the detector saw nothing, so it holds every alert of the detector.
     parts : tuple of str
         Identities that are unknown; empty: the subject as a whole.
+    coverage : float or None
+        Share (0-1) of the expected samples that were there, on average; None: not asked, or not
+        about samples.
     """
 
     detector: str
@@ -108,6 +111,7 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True):
     gpus: float | None = None
     blind: bool = False
     parts: tuple[str, ...] = ()
+    coverage: float | None = None
 
 
 class Cleared(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,18 +21,22 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IdleStretch(msgspec.Struct, frozen=True, kw_only=True):
-    """An idle stretch of one accelerator, running or ended.
+    """A stretch of one accelerator, idle or part of a suspected hang, running or ended.
 
     Attributes
     ----------
     since, last : datetime
-        First and last sample that showed it idle.
+        First and last sample that showed it.
     exact : bool
         False: it began at or before `since`.
     observed_seconds : float
-        Idle time that samples cover.
+        Time of it that samples cover.
     ended : Resolution or None
         None while it runs.
+    tensor : bool
+        Of a hang: whether the lack of tensor activity showed it.
+    watts_max : float or None
+        Of a hang: the draw at or below which power showed it; None where power did not.
     """
 
     key: str
@@ -48,6 +52,8 @@ class IdleStretch(msgspec.Struct, frozen=True, kw_only=True):
     exact: bool
     observed_seconds: float
     ended: Resolution | None = None
+    tensor: bool = False
+    watts_max: float | None = None
 
     @property
     def gpu_hours(self) -> float:
@@ -61,7 +67,7 @@ class IdleStretch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IdleIncident(msgspec.Struct, frozen=True, kw_only=True):
-    """The idle stretches of one owner, from the first that made a finding to its end.
+    """The stretches of one owner, from the first that made a finding to its end.
 
     Attributes
     ----------
@@ -77,6 +83,23 @@ class IdleIncident(msgspec.Struct, frozen=True, kw_only=True):
     finding: Finding | None = None
     cleared: datetime | None = None
 
+    @property
+    def running(self) -> tuple[IdleStretch, ...]:
+        """The stretches that have not ended."""
+        return tuple(stretch for stretch in self.stretches if stretch.ended is None)
+
+    @property
+    def gpu_hours(self) -> float:
+        """Accelerator hours, also of what has ended meanwhile."""
+        return sum(stretch.gpu_hours for stretch in self.stretches)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Dollars; None where a stretch has no price."""
+        costs = [stretch.cost_usd for stretch in self.stretches]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """The memory of one cluster; each detector writes its own part of it.
@@ -87,8 +110,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
         The newest snapshot folded in; None before the first.
     devices, telemetry_since : tuple of Device, dict of str to datetime
         The `telemetry` detector's: devices by holder, and since when each reason has been seen.
-    idle : tuple of IdleIncident
-        The `idle_gpus` detector's.
+    idle, hangs : tuple of IdleIncident
+        The `idle_gpus` detector's: of idleness and of suspected hangs, each at most one a job.
     """
 
     schema: int = SCHEMA
@@ -97,14 +120,22 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[Device, ...] = ()
     telemetry_since: dict[str, datetime] = msgspec.field(default_factory=dict)
     idle: tuple[IdleIncident, ...] = ()
+    hangs: tuple[IdleIncident, ...] = ()
 
     def running_stretches(self) -> dict[str, IdleStretch]:
         """Return the idle stretches that have not ended, by accelerator key."""
+        return {s.key: s for incident in self.idle for s in incident.running}
+
+    def running_hangs(self) -> dict[str, IdleStretch]:
+        """Return the stretches of suspected hangs that have not ended, by accelerator key."""
+        return {s.key: s for incident in self.hangs for s in incident.running}
+
+    def subjects(self) -> dict[str, str]:
+        """Return the job that each accelerator with a running stretch was known by, by its key."""
         return {
-            stretch.key: stretch
-            for incident in self.idle
-            for stretch in incident.stretches
-            if stretch.ended is None
+            stretch.key: incident.subject
+            for incident in (*self.idle, *self.hangs)
+            for stretch in incident.running
         }
 
 

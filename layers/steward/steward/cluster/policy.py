@@ -4,6 +4,7 @@ The document (`layers/policy/governance.yaml`) is validated and resolved into th
 at build time by `local.policy`; Lambda reads the result and nothing else.
 """
 
+from collections.abc import Iterable
 from copy import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -61,6 +62,30 @@ class IdleLimits(msgspec.Struct, frozen=True, kw_only=True):
     page_accelerators: int = 8
 
 
+class HangLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """When accelerators that look busy are suspected to hang.
+
+    Attributes
+    ----------
+    activity_min : float
+        Least activity (0-1) in every sample of every GPU of the job.
+    tensor_max : float
+        Highest tensor activity (0-1) that still is none.
+    power_max : float
+        Highest power draw, as a share (0-1) of the card's limit, that still is near idle.
+    window_minutes : int
+        How long all of it must have lasted; coverage counts as for :class:`IdleLimits`.
+    severity : Severity
+        Of suspected_hang.
+    """
+
+    activity_min: float = 0.95
+    tensor_max: float = 0.005
+    power_max: float = 0.25
+    window_minutes: int = 30
+    severity: Severity = Severity.WARN
+
+
 class TelemetryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long telemetry may be wrong before the `telemetry` detector's finding opens."""
 
@@ -71,6 +96,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     """Every threshold that a scope (team, namespace, priority class, owner kind) may override."""
 
     idle: IdleLimits = IdleLimits()
+    hang: HangLimits = HangLimits()
     telemetry: TelemetryLimits = TelemetryLimits()
 
 
@@ -88,8 +114,9 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    idle : dict of str to (int, float or str)
-        Field of :class:`IdleLimits` to its value, checked when the policy was compiled.
+    idle, hang : dict of str to (int, float or str)
+        Field of :class:`IdleLimits` or :class:`HangLimits` to its value, checked when the policy
+        was compiled.
     """
 
     teams: tuple[str, ...] = ()
@@ -97,6 +124,7 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
     priority_classes: tuple[str, ...] = ()
     owner_kinds: tuple[str, ...] = ()
     idle: dict[str, float | int | str] = msgspec.field(default_factory=dict)
+    hang: dict[str, float | int | str] = msgspec.field(default_factory=dict)
 
     def matches(self, scope: Scope) -> bool:
         """Tell whether every named dimension holds the scope's value."""
@@ -166,19 +194,28 @@ class Team(msgspec.Struct, frozen=True, kw_only=True):
     exemptions: tuple[Exemption, ...] = ()
 
 
+class MetricsBackend(StrEnum):
+    """What accelerator metrics are read from."""
+
+    PROMETHEUS = "prometheus"
+    CONTAINER_INSIGHTS = "container_insights"
+
+
 class MetricsSource(msgspec.Struct, frozen=True, kw_only=True):
     """Where accelerator metrics come from and how they arrive.
 
     Attributes
     ----------
     endpoint : str
-        Base URL of the Prometheus query API (AMP workspace URL without `/api/v1`).
+        Base URL of the Prometheus query API (AMP workspace URL without `/api/v1`); empty with
+        Container Insights, which has none.
     sigv4 : bool
         Whether requests are signed (AMP) or plain (a Prometheus of your own).
     cluster_label : str or None
         Value of the `cluster_name` label in a workspace that several clusters share.
     """
 
+    backend: MetricsBackend = MetricsBackend.PROMETHEUS
     endpoint: str
     sigv4: bool
     cluster_label: str | None = None
@@ -202,7 +239,13 @@ class InstanceGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the policy says of one cluster."""
+    """Everything the policy says of one cluster.
+
+    Attributes
+    ----------
+    spoke_queue_url : str or None
+        Request queue of the spoke that reads the cluster; None: the stack that plans reads it.
+    """
 
     name: str
     eks_name: str
@@ -223,10 +266,15 @@ class ClusterPolicy(msgspec.Struct, frozen=True, kw_only=True):
     platform_channel: Channel
     thresholds: Thresholds = Thresholds()
     overrides: tuple[Override, ...] = ()
+    spoke_queue_url: str | None = None
 
     def team_of(self, namespace: str | None) -> Team | None:
         """Find the team that owns a namespace; None for a namespace outside governance."""
         return next((team for team in self.teams if namespace in team.namespaces), None)
+
+    def namespaces(self) -> tuple[str, ...]:
+        """Namespaces that the policy governs."""
+        return tuple(namespace for team in self.teams for namespace in team.namespaces)
 
     def team_named(self, name: str | None) -> Team | None:
         """Find a team by its name."""
@@ -234,26 +282,37 @@ class ClusterPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     def limits(self, scope: Scope) -> Thresholds:
         """Resolve the thresholds for a scope: the overrides that match, in order; later ones win."""
-        values: dict[str, float | int | str] = {}
+        idle: dict[str, float | int | str] = {}
+        hang: dict[str, float | int | str] = {}
         for override in self.overrides:
             if override.matches(scope):
-                values |= override.idle
-        if not values:
+                idle |= override.idle
+                hang |= override.hang
+        if not idle and not hang:
             return self.thresholds
-        if "severity" in values:
-            values["severity"] = Severity(str(values["severity"]))
-        idle = replace(self.thresholds.idle, **values)  # type: ignore[arg-type]  # checked at build
-        return replace(self.thresholds, idle=idle)
+        return replace(
+            self.thresholds,
+            idle=_changed(self.thresholds.idle, idle),
+            hang=_changed(self.thresholds.hang, hang),
+        )
 
     def window_end(self, at: datetime) -> datetime:
         """Tell where the windows of a tick end: the metric delay before it."""
         return at - timedelta(seconds=self.metrics.delay_seconds)
 
     def windows(self) -> tuple[int, ...]:
-        """Distinct detection windows (minutes) that the thresholds and their overrides need."""
-        named = [override.idle.get("window_minutes") for override in self.overrides]
-        minutes = {self.thresholds.idle.window_minutes} | {int(n) for n in named if n is not None}
-        return tuple(sorted(minutes))
+        """Distinct windows (minutes) of activity that the thresholds and their overrides need."""
+        return tuple(sorted({*self.idle_windows(), *self.hang_windows()}))
+
+    def idle_windows(self) -> tuple[int, ...]:
+        """Distinct windows (minutes) that idleness is judged over."""
+        named = (override.idle.get("window_minutes") for override in self.overrides)
+        return _distinct(self.thresholds.idle.window_minutes, named)
+
+    def hang_windows(self) -> tuple[int, ...]:
+        """Distinct windows (minutes) that suspected hangs are judged over."""
+        named = (override.hang.get("window_minutes") for override in self.overrides)
+        return _distinct(self.thresholds.hang.window_minutes, named)
 
     def price_of(self, instance_type: str | None) -> Price | None:
         """Price of an instance type; None where the policy gives none (no price, no dollars)."""
@@ -268,6 +327,17 @@ class ClusterPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return next((e for e in promises if e.covers(detector, subject, at)), None)
 
 
+def _changed[T: (IdleLimits, HangLimits)](limits: T, values: dict[str, float | int | str]) -> T:
+    """Put an override's values into limits; their kinds were checked when it was compiled."""
+    if "severity" in values:
+        values = values | {"severity": Severity(str(values["severity"]))}
+    return replace(limits, **values)  # type: ignore[arg-type]
+
+
+def _distinct(default: int, named: Iterable[float | str | None]) -> tuple[int, ...]:
+    return tuple(sorted({default} | {int(minutes) for minutes in named if minutes is not None}))
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """The whole policy as code, resolved."""
 
@@ -277,3 +347,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     def cluster(self, name: str) -> ClusterPolicy | None:
         """Find a cluster by its name."""
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
+
+    def read_by(self, queue_url: str, *, spoke: bool) -> tuple[ClusterPolicy, ...]:
+        """Clusters that the stack behind a queue reads.
+
+        A spoke reads those that name its queue; the stack that plans, also those that name none.
+        """
+        return tuple(
+            c
+            for c in self.clusters
+            if c.spoke_queue_url == queue_url or (c.spoke_queue_url is None and not spoke)
+        )

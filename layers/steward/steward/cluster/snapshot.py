@@ -6,9 +6,25 @@ from enum import StrEnum
 import msgspec
 
 from steward.cluster.accelerators import Accelerator
-from steward.cluster.kueue import ClusterQueue, LocalQueue, Workload
+from steward.cluster.audit import Audit
+from steward.cluster.control_plane import ControlPlane
+from steward.cluster.instance_types import InstanceType
+from steward.cluster.kueue import (
+    ClusterQueue,
+    Cohort,
+    KueueEvent,
+    KueueMetrics,
+    LocalQueue,
+    ResourceFlavor,
+    Taint,
+    Topology,
+    Workload,
+    WorkloadPriorityClass,
+)
+from steward.cluster.planning import SnapshotScope
+from steward.cluster.pods import Elsewhere
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the stored form; a reader refuses one it does not know."""
 
 
@@ -27,7 +43,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     name : str
-        `kubernetes/<resource>`, `sagemaker/<Operation>`, `eks/<Operation>` or `prometheus`.
+        `kubernetes/<resource>`, `sagemaker/<Operation>`, `eks/<Operation>`, `prometheus` or
+        `cloudwatch/GetMetricData`.
     detail : str
         For people: what the source said when it refused; empty when read.
     left_out : tuple of str
@@ -42,7 +59,20 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A Kubernetes node; `accelerators` is its capacity in whole devices, None if not known."""
+    """A Kubernetes node.
+
+    Attributes
+    ----------
+    accelerators : int or None
+        Capacity in whole devices; None if not known.
+    health : str or None
+        HyperPod's label: Schedulable, Unschedulable, UnschedulablePendingReboot or
+        UnschedulablePendingReplacement.
+    allocatable : dict of str to float
+        cpu, memory and accelerators that pods may request, in Kubernetes base units.
+    labels : dict of str to str
+        Those that ResourceFlavors and Topologies go by.
+    """
 
     name: str
     instance_type: str | None
@@ -50,66 +80,13 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
     schedulable: bool
     health: str | None
-
-
-class InstanceGroupState(msgspec.Struct, frozen=True, kw_only=True):
-    """A HyperPod instance group as DescribeCluster reports it."""
-
-    name: str
-    status: str | None
-    current: int
-    target: int
-    instance_types: tuple[str, ...]
-
-
-class ClusterNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A HyperPod instance as ListClusterNodes reports it; its node is `hyperpod-<instance id>`."""
-
-    instance_id: str
-    group: str
-    instance_type: str
-    status: str
-    message: str
-
-
-class ComputeQuota(msgspec.Struct, frozen=True, kw_only=True):
-    """A compute allocation as ListComputeQuotas reports it (configuration, never usage)."""
-
-    id: str
-    name: str
-    team: str
-    status: str
-    active: bool
-    strategy: str | None
-    borrow_limit_percent: int | None
-    accelerators: dict[str, int | None]
-    fair_share_weight: int | None
-
-
-class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster policy (ClusterSchedulerConfig): priority classes and fair sharing."""
-
-    id: str
-    name: str
-    status: str
-    fair_share: bool | None
-    priority_classes: dict[str, int]
-
-
-class ControlPlane(msgspec.Struct, frozen=True, kw_only=True):
-    """What SageMaker and EKS say of the cluster; None or empty where a part was not read."""
-
-    status: str | None = None
-    arn: str | None = None
-    groups: tuple[InstanceGroupState, ...] = ()
-    nodes: tuple[ClusterNode, ...] = ()
-    quotas: tuple[ComputeQuota, ...] = ()
-    scheduler: SchedulerConfig | None = None
-    kubernetes_version: str | None = None
+    allocatable: dict[str, float] = msgspec.field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class IdleEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a remembered idle stretch ended, from raw samples.
+    """How a remembered stretch (idle, or of a hang) ended, from raw samples.
 
     Attributes
     ----------
@@ -118,28 +95,46 @@ class IdleEnd(msgspec.Struct, frozen=True, kw_only=True):
     last : datetime
         The last sample that showed the condition.
     observed_seconds : float
-        Idle time that samples cover after what the memory had already counted.
+        Time of it that samples cover after what the memory had already counted.
+    quiet : bool
+        Of a hang: all of the job's newest samples are idle, so that it is not known to work again.
     """
 
     key: str
     last: datetime
     observed_seconds: float
+    quiet: bool = False
 
 
 class InvalidSamples(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples of one metric that cannot be true, dropped before any statistic."""
+    """Samples of one metric that cannot be true, dropped before any statistic.
+
+    Attributes
+    ----------
+    first : datetime or None
+        The oldest of them in the longest window; None where whole series were left out.
+    """
 
     metric: str
     samples: int
     accelerators: int
+    first: datetime | None = None
 
 
 class LastSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The pointer that `take_snapshot` keeps for each cluster: when its last snapshot was taken."""
+    """The pointer that `take_snapshot` keeps for each cluster: when its last snapshot was taken.
+
+    Attributes
+    ----------
+    audited : datetime or None
+        When the last one of scope audit was begun.
+    """
 
     key: str
     started: datetime
     finished: datetime
+    audited: datetime | None = None
+    elsewhere: Elsewhere | None = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,15 +148,22 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         Where every window of this snapshot ends.
     namespaces : tuple of str, or None
         Names of those that exist, sorted; None where they could not be listed.
+    kueue_metrics : KueueMetrics or None
+        None where the metrics source could not be asked.
+    audit : Audit or None
+        None at a tick.
+    metrics : str
+        Name of the part that tells what became of the metrics source.
     idle_ends : tuple of IdleEnd
         For stretches that the memory knew and this tick no longer sees idle.
     """
 
     schema: int = SCHEMA
     cluster: str
-    scope: str
+    scope: SnapshotScope
     at: datetime
     window_end: datetime
+    metrics: str = "prometheus"
     parts: tuple[Part, ...]
     control_plane: ControlPlane
     nodes: tuple[Node, ...]
@@ -169,6 +171,14 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     workloads: tuple[Workload, ...]
     cluster_queues: tuple[ClusterQueue, ...]
     local_queues: tuple[LocalQueue, ...]
+    cohorts: tuple[Cohort, ...] = ()
+    resource_flavors: tuple[ResourceFlavor, ...] = ()
+    priority_classes: tuple[WorkloadPriorityClass, ...] = ()
+    topologies: tuple[Topology, ...] = ()
+    kueue_events: tuple[KueueEvent, ...] = ()
+    kueue_metrics: KueueMetrics | None = None
+    audit: Audit | None = None
+    instance_types: tuple[InstanceType, ...] = ()
     accelerators: tuple[Accelerator, ...]
     idle_ends: tuple[IdleEnd, ...] = ()
     invalid: tuple[InvalidSamples, ...] = ()

@@ -1,12 +1,16 @@
-"""How idle stretches begin, go on and end, tick by tick; hours are those that samples cover."""
+"""How stretches begin, go on and end, tick by tick; hours are those that samples cover.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+The same for idleness and for suspected hangs: what differs is who says what a tick shows.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from copy import replace
 from datetime import timedelta
 
-from steward.cluster.accelerators import Accelerator, IdleSince, State
+import msgspec
+
+from steward.cluster.accelerators import Accelerator, IdleSince, Window
 from steward.cluster.findings import UNSEEN, Resolution
-from steward.cluster.judging import Judged
 from steward.cluster.memory import IdleIncident, IdleStretch
 from steward.cluster.snapshot import IdleEnd, Snapshot
 
@@ -14,10 +18,48 @@ REPEAT_CLEARED = timedelta(hours=2)
 """How long an ended incident is repeated in evaluations, so that a lost one loses no number."""
 
 
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """An accelerator that shows the condition now.
+
+    Attributes
+    ----------
+    window : Window
+        Of its activity: what showed it.
+    found : IdleSince or None
+        Where its stretch began, if that was looked up.
+    tensor, watts_max
+        As in :class:`IdleStretch`.
+    """
+
+    accelerator: Accelerator
+    window: Window
+    found: IdleSince | None = None
+    tensor: bool = False
+    watts_max: float | None = None
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tick shows of a condition of one job, by accelerator key.
+
+    Attributes
+    ----------
+    shown : mapping of str to Shown
+        Those that show it.
+    over : mapping of str to Resolution
+        Those known not to show it, and what that is called.
+    held : collection of str
+        All that the job holds; of the rest nothing is known.
+    """
+
+    shown: Mapping[str, Shown]
+    over: Mapping[str, Resolution]
+    held: Collection[str]
+
+
 def advance(
     incident: IdleIncident | None,
     subject: str,
-    judged: Sequence[Judged],
+    seen: Seen,
     ends: Mapping[str, IdleEnd],
     snapshot: Snapshot,
     hidden: Collection[str] = (),
@@ -30,10 +72,10 @@ def advance(
         As remembered.
     subject : str
         The job's top owner.
-    judged : sequence of Judged
+    seen : Seen
         Its accelerators now; one that is gone is no longer held.
     ends : mapping of str to IdleEnd
-        Last idle samples of stretches that ended, by accelerator key.
+        Last samples of stretches that ended, by accelerator key.
     snapshot : Snapshot
         Where the windows end.
     hidden : collection of str
@@ -45,25 +87,23 @@ def advance(
         None where there is nothing to remember. An accelerator that cannot be judged leaves its
         stretch as it is.
     """
-    idle = {one.accelerator.key: one.accelerator for one in judged if one.verdict.idle}
-    begun = {key: _begin(accelerator, snapshot) for key, accelerator in idle.items()}
+    begun = {key: _begin(shown, snapshot) for key, shown in seen.shown.items()}
     if incident and incident.cleared:
-        if not idle and snapshot.at - incident.cleared < REPEAT_CLEARED:
+        if not begun and snapshot.at - incident.cleared < REPEAT_CLEARED:
             return incident
-        incident = None  # forgotten, or idle anew: another incident, counted from nothing
+        incident = None  # forgotten, or seen anew: another incident, counted from nothing
     elif incident and begun and not _goes_on(incident, begun.values()):
         incident = None
-    states = {one.accelerator.key: one for one in judged}
     followed = [
         stretch
         if stretch.ended is not None or stretch.key in hidden
-        else _follow(stretch, states.get(stretch.key), ends.get(stretch.key), snapshot)
+        else _follow(stretch, seen, ends.get(stretch.key), snapshot)
         for stretch in (incident.stretches if incident else ())
-        if stretch.key not in idle or not _broken(stretch, idle[stretch.key])
+        if stretch.key not in begun or not broken(stretch, seen.shown[stretch.key].found)
     ]
     done = tuple(stretch for stretch in followed if stretch.ended is not None)
     running = {stretch.key: stretch for stretch in followed if stretch.ended is None}
-    for key in idle.keys() - running.keys():
+    for key in begun.keys() - running.keys():
         running[key] = begun[key]
     every = (*done, *(running[key] for key in sorted(running)))
     if not every:
@@ -76,6 +116,23 @@ def advance(
     )
 
 
+def broken(stretch: IdleStretch, found: IdleSince | None) -> bool:
+    """Tell whether it worked where no window looked: what shows now is another stretch."""
+    return stretch.ended is None and found is not None and found.first > stretch.last
+
+
+def end(stretch: IdleStretch, told: IdleEnd | None, why: Resolution | None) -> IdleStretch:
+    """Take a stretch to its last sample; without a reason it still may go on."""
+    if told is None:
+        return replace(stretch, ended=why)
+    return replace(
+        stretch,
+        last=max(stretch.last, told.last),
+        observed_seconds=stretch.observed_seconds + told.observed_seconds,
+        ended=why,
+    )
+
+
 def _goes_on(incident: IdleIncident, begun: Iterable[IdleStretch]) -> bool:
     """Tell whether what is idle now joins on to what was: then the incident has not ended."""
     newest = max(stretch.last for stretch in incident.stretches)
@@ -83,25 +140,21 @@ def _goes_on(incident: IdleIncident, begun: Iterable[IdleStretch]) -> bool:
     return running or min(stretch.since for stretch in begun) < newest + UNSEEN
 
 
-def _broken(stretch: IdleStretch, accelerator: Accelerator) -> bool:
-    """Tell whether it worked where no window looked: what is idle now is another stretch."""
-    found = accelerator.idle_since
-    return stretch.ended is None and found is not None and found.first > stretch.last
-
-
 def _follow(
-    stretch: IdleStretch, one: Judged | None, end: IdleEnd | None, snapshot: Snapshot
+    stretch: IdleStretch, seen: Seen, told: IdleEnd | None, snapshot: Snapshot
 ) -> IdleStretch:
     """Bring a running stretch up to date; what cannot be judged leaves it as it is."""
-    if one is None:
-        return _end(stretch, end, Resolution.RELEASED)
-    if one.verdict.state is State.BUSY:
-        return _end(stretch, end, Resolution.ACTIVE_AGAIN)
-    return _extend(stretch, one.accelerator, snapshot) if one.verdict.idle else stretch
+    if stretch.key not in seen.held:
+        return end(stretch, told, Resolution.RELEASED)
+    if stretch.key in seen.over:
+        return end(stretch, told, seen.over[stretch.key])
+    shown = seen.shown.get(stretch.key)
+    return _extend(stretch, shown, snapshot) if shown else stretch
 
 
-def _begin(accelerator: Accelerator, snapshot: Snapshot) -> IdleStretch:
-    found = accelerator.idle_since or _from_window(accelerator, snapshot)
+def _begin(shown: Shown, snapshot: Snapshot) -> IdleStretch:
+    accelerator = shown.accelerator
+    found = shown.found or _from_window(shown, snapshot)
     return IdleStretch(
         key=accelerator.key,
         namespace=accelerator.holder.namespace,
@@ -115,20 +168,26 @@ def _begin(accelerator: Accelerator, snapshot: Snapshot) -> IdleStretch:
         last=found.last,
         exact=found.exact,
         observed_seconds=found.observed_seconds,
+        tensor=shown.tensor,
+        watts_max=shown.watts_max,
     )
 
 
-def _from_window(accelerator: Accelerator, snapshot: Snapshot) -> IdleSince:
+def _from_window(shown: Shown, snapshot: Snapshot) -> IdleSince:
     """Fall back on what the window alone proves, where no look-back answered."""
-    widest = max(accelerator.windows, key=lambda window: window.minutes)
-    start = snapshot.window_end - timedelta(minutes=widest.minutes)
-    last = accelerator.last_sample or snapshot.window_end
-    covered = (last - start).total_seconds() * widest.coverage
+    start = snapshot.window_end - timedelta(minutes=shown.window.minutes)
+    last = shown.accelerator.last_sample or snapshot.window_end
+    covered = (last - start).total_seconds() * shown.window.coverage
     return IdleSince(first=start, last=last, exact=False, observed_seconds=covered)
 
 
-def _extend(stretch: IdleStretch, accelerator: Accelerator, snapshot: Snapshot) -> IdleStretch:
-    found = accelerator.idle_since
+def _extend(stretch: IdleStretch, shown: Shown, snapshot: Snapshot) -> IdleStretch:
+    stretch = replace(
+        stretch,
+        tensor=stretch.tensor or shown.tensor,
+        watts_max=stretch.watts_max if shown.watts_max is None else shown.watts_max,
+    )
+    found = shown.found
     if found:
         return replace(
             stretch,
@@ -137,24 +196,13 @@ def _extend(stretch: IdleStretch, accelerator: Accelerator, snapshot: Snapshot) 
             exact=found.exact or stretch.exact,
             observed_seconds=max(found.observed_seconds, stretch.observed_seconds),
         )
-    last = accelerator.last_sample or stretch.last
-    widest = max(window.minutes for window in accelerator.windows)
+    last = shown.accelerator.last_sample or stretch.last
     # After a gap only what the present window saw is added: nobody saw the rest.
-    seen_from = max(stretch.last, snapshot.window_end - timedelta(minutes=widest))
+    start = snapshot.window_end - timedelta(minutes=shown.window.minutes)
+    seen_from = max(stretch.last, start)
     return replace(
         stretch,
         last=max(last, stretch.last),
         observed_seconds=stretch.observed_seconds + max(0.0, (last - seen_from).total_seconds()),
-        usd_per_hour=accelerator.usd_per_hour,
-    )
-
-
-def _end(stretch: IdleStretch, end: IdleEnd | None, why: Resolution) -> IdleStretch:
-    if end is None:
-        return replace(stretch, ended=why)
-    return replace(
-        stretch,
-        last=max(stretch.last, end.last),
-        observed_seconds=stretch.observed_seconds + end.observed_seconds,
-        ended=why,
+        usd_per_hour=shown.accelerator.usd_per_hour,
     )

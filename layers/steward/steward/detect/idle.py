@@ -1,30 +1,31 @@
-"""Idle-but-allocated accelerators: judges each by itself, speaks of the job that holds it.
+"""Allocated accelerators that do nothing: idle ones, and jobs that look busy and seem to hang.
 
-Decides which allocated accelerators have shown no activity over their detection window, since
-when, and what that cost. Claims nothing about the CPU, and never takes missing telemetry for
-idleness. Page: docs/detectors/idle.md.
+Decides which allocated accelerators have shown no activity over their detection window, which jobs
+are suspected to hang, since when, and what that cost. Claims nothing about the CPU, and never takes
+missing telemetry for idleness. Page: docs/detectors/idle.md.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from copy import replace
-from datetime import timedelta
-from typing import Any
+from typing import NamedTuple
 
+from steward.cluster import idle_findings
 from steward.cluster.accelerators import State, UnknownReason
-from steward.cluster.commands import look, release
-from steward.cluster.figures import dollars, stamp, tidy
+from steward.cluster.figures import tidy
 from steward.cluster.findings import UNSEEN, Cleared, Finding, Resolution, Unknown
+from steward.cluster.hang_findings import hang_finding
+from steward.cluster.hangs import Hang, Phase, follow
+from steward.cluster.idle_findings import counted, final, idle_finding
 from steward.cluster.judging import Judged, by_subject, judge_snapshot, size
-from steward.cluster.memory import Detection, IdleIncident, IdleStretch, Memory
-from steward.cluster.policy import ClusterPolicy, IdleLimits, Severity
+from steward.cluster.memory import Detection, IdleIncident, Memory
+from steward.cluster.policy import ClusterPolicy
 from steward.cluster.refusals import refusals
 from steward.cluster.snapshot import Snapshot
-from steward.cluster.stretches import advance
+from steward.cluster.stretches import Seen, Shown, advance
 
-NAME = "idle_gpus"
+NAME = idle_findings.NAME
 
-_BLIND = ("kubernetes/pods", "prometheus")
 _OWNERS = (
     "kubernetes/replicasets",
     "kubernetes/deployments",
@@ -39,13 +40,17 @@ _OWNERS = (
 _USEFUL = ("kubernetes/workloads", "kubernetes/nodes", *_OWNERS)
 
 
+_IDLE_UNTIL, _HUNG_UNTIL = "idle_until", "hung_until"
+"""Evidence keys of the last sample that showed what is over."""
+
+
 def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detection:
-    """Find idle accelerators, job by job.
+    """Find idle accelerators and suspected hangs, job by job.
 
     Parameters
     ----------
     snapshot : Snapshot
-        Allocated accelerators with their windows; `idle_since` for the newly idle ones and
+        Allocated accelerators with their windows; `idle_since` and `hung_since` for what is new,
         `idle_ends` for the stretches that ended.
     memory : Memory
         Incidents so far.
@@ -55,54 +60,113 @@ def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detect
     Returns
     -------
     Detection
-        One finding a job with idle accelerators; one unknown line a job with accelerators that
-        cannot be judged, and one a refused call; without pods nothing but that.
+        One finding a job that is suspected to hang, or has idle accelerators; one unknown line a
+        job with accelerators that cannot be judged, and one a refused call; without pods nothing
+        but that.
     """
-    refused = refusals(snapshot, NAME, blind=_BLIND, useful=_USEFUL)
+    refused = refusals(snapshot, NAME, blind=("kubernetes/pods", snapshot.metrics), useful=_USEFUL)
     if not snapshot.readable("kubernetes/pods"):
         return Detection(memory=memory, unknown=refused)
-    known = {incident.subject: incident for incident in memory.idle}
     # While owners cannot be read, a Deployment's pod seems to be its ReplicaSet's: what is known of
     # an accelerator stays with the job that it was known by.
-    jobs = by_subject(
-        judge_snapshot(snapshot, cluster),
-        _subjects(memory) if snapshot.refused(*_OWNERS) else None,
-    )
+    known = memory.subjects() if snapshot.refused(*_OWNERS) else None
+    jobs = by_subject(judge_snapshot(snapshot, cluster, known), known)
     ends = {end.key: end for end in snapshot.idle_ends}
+    idle = {incident.subject: incident for incident in memory.idle}
+    hangs = {incident.subject: incident for incident in memory.hangs}
     left_out = _left_out(snapshot, memory, cluster)
     hidden = {key for line in left_out for key in line.parts}
-    incidents: list[IdleIncident] = []
-    findings: list[Finding] = []
-    cleared: list[Cleared] = []
-    for subject in sorted(known.keys() | jobs.keys()):
-        judged = jobs.get(subject, ())
-        incident = advance(known.get(subject), subject, judged, ends, snapshot, hidden)
-        if incident is None:
-            continue
-        if any(one.verdict.idle for one in judged):
-            finding = _finding(incident, judged, cluster)
-            incident = replace(incident, finding=finding, held_until=snapshot.at)
-            findings.append(finding)
-        elif (last := incident.finding) and all(s.ended is not None for s in incident.stretches):
-            if snapshot.at - incident.held_until >= UNSEEN:
-                incident = replace(incident, cleared=incident.cleared or snapshot.at)
-            cleared.append(_final(incident, last))
-        else:
-            incident = replace(incident, held_until=snapshot.at)
-        incidents.append(incident)
-    dark = (_unknown(subject, judged, cluster) for subject, judged in jobs.items())
+    rests: list[_Told] = []
+    stuck: list[_Told] = []
+    unknown: list[Unknown] = []
+    for subject in sorted(idle.keys() | hangs.keys() | jobs.keys()):
+        hang = follow(hangs.get(subject), subject, jobs.get(subject, ()), ends, snapshot, hidden)
+        seen = _idle_now(hang.judged)
+        rest = advance(idle.get(subject), subject, seen, ends, snapshot, hidden)
+        rests.append(_of_idleness(rest, hang.judged, snapshot, cluster))
+        stuck.append(_of_hang(hang, snapshot, cluster))
+        unknown += _unknown(subject, hang.judged, cluster)
     return Detection(
-        memory=replace(memory, idle=tuple(incidents)),
-        findings=tuple(findings),
-        cleared=tuple(cleared),
-        unknown=(*refused, *left_out, *(line for line in dark if line)),
+        memory=replace(
+            memory,
+            idle=tuple(incident for told in rests for incident in told.incidents),
+            hangs=tuple(incident for told in stuck for incident in told.incidents),
+        ),
+        findings=tuple(finding for told in (*rests, *stuck) for finding in told.findings),
+        cleared=tuple(end for told in (*rests, *stuck) for end in told.cleared),
+        unknown=(*refused, *left_out, *unknown),
     )
+
+
+class _Told(NamedTuple):
+    """What is remembered and said of a job's idleness, or of its hang; at most one of each."""
+
+    incidents: tuple[IdleIncident, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    cleared: tuple[Cleared, ...] = ()
+
+
+def _idle_now(judged: Sequence[Judged]) -> Seen:
+    shown = {}
+    over = {}
+    for one in judged:
+        key = one.accelerator.key
+        window = one.accelerator.window(one.limits.window_minutes)
+        if one.verdict.idle and window:
+            found = one.accelerator.idle_since
+            shown[key] = Shown(accelerator=one.accelerator, window=window, found=found)
+        elif one.verdict.state in {State.BUSY, State.SUSPECTED_HANG}:
+            over[key] = Resolution.ACTIVE_AGAIN
+    return Seen(shown=shown, over=over, held={one.accelerator.key for one in judged})
+
+
+def _of_idleness(
+    incident: IdleIncident | None,
+    judged: Sequence[Judged],
+    snapshot: Snapshot,
+    cluster: ClusterPolicy,
+) -> _Told:
+    if incident is None:
+        return _Told()
+    if any(one.verdict.idle for one in judged):
+        return _goes_on(incident, idle_finding(incident, judged, cluster), snapshot)
+    return _not_seen(incident, _IDLE_UNTIL, snapshot)
+
+
+def _of_hang(hang: Hang, snapshot: Snapshot, cluster: ClusterPolicy) -> _Told:
+    incident = hang.incident
+    if incident is None:
+        return _Told()
+    if hang.phase is Phase.SHOWN:
+        finding = hang_finding(incident, hang.shown, hang.judged, cluster)
+        return _goes_on(incident, finding, snapshot)
+    if hang.phase is Phase.QUIET and incident.finding:
+        # Not seen any more, and not known to be over: told with what it came to.
+        return _goes_on(incident, counted(incident, incident.finding, _HUNG_UNTIL), snapshot)
+    if hang.phase is Phase.PASSING:
+        return _Told(incidents=(incident,))
+    return _not_seen(incident, _HUNG_UNTIL, snapshot)
+
+
+def _goes_on(incident: IdleIncident, finding: Finding, snapshot: Snapshot) -> _Told:
+    incident = replace(incident, finding=finding, held_until=snapshot.at)
+    return _Told(incidents=(incident,), findings=(finding,))
+
+
+def _not_seen(incident: IdleIncident, until: str, snapshot: Snapshot) -> _Told:
+    """Tell the end of what has ended; what still runs could not be judged, and is held."""
+    finding = incident.finding
+    if finding is None or incident.running:
+        return _Told(incidents=(replace(incident, held_until=snapshot.at),))
+    if snapshot.at - incident.held_until >= UNSEEN:
+        incident = replace(incident, cleared=incident.cleared or snapshot.at)
+    return _Told(incidents=(incident,), cleared=(final(incident, finding, until),))
 
 
 def _left_out(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> tuple[Unknown, ...]:
     """Say which pods were listed and could not be read: they may hold accelerators all the same."""
-    subjects = _subjects(memory)
-    running = memory.running_stretches()
+    subjects = memory.subjects()
+    running = memory.running_hangs() | memory.running_stretches()
     pods = snapshot.part("kubernetes/pods")
     lines = []
     for name in pods.left_out if pods else ():
@@ -122,172 +186,31 @@ def _left_out(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> tup
     return tuple(lines)
 
 
-def _subjects(memory: Memory) -> dict[str, str]:
-    return {
-        stretch.key: incident.subject
-        for incident in memory.idle
-        for stretch in incident.stretches
-        if stretch.ended is None
-    }
-
-
-def _finding(incident: IdleIncident, judged: Sequence[Judged], cluster: ClusterPolicy) -> Finding:
-    idle = [one for one in judged if one.verdict.idle]
-    keys = {one.accelerator.key for one in idle}
-    running = [s for s in incident.stretches if s.ended is None and s.key in keys]
-    holder = idle[0].accelerator.holder
-    limits = idle[0].limits
-    team = cluster.team_of(holder.namespace)
-    held = all(one.verdict.state is State.IDLE_HELD for one in idle)
-    whole_job = len(idle) == len(judged)
-    return Finding(
-        detector=NAME,
-        subject=incident.subject,
-        reason=(State.IDLE_HELD if held else State.IDLE).value,
-        severity=_severity(idle, running, limits),
-        team=team.name if team else None,
-        owner=holder.created_by,
-        since=min(stretch.since for stretch in incident.stretches),
-        gpus=tidy(size(idle)),
-        gpu_hours=_hours(incident.stretches),
-        cost_usd=_cost(incident.stretches),
-        action=release(holder.owner, holder.workload) if whole_job else look(holder),
-        # Also what cannot be judged now: it was idle, and nobody has seen it work since.
-        parts=tuple(sorted(s.key for s in incident.stretches if s.ended is None)),
-        evidence=_evidence(idle, judged, running, limits, cluster),
-    )
-
-
-def _severity(
-    idle: Iterable[Judged], running: Iterable[IdleStretch], limits: IdleLimits
-) -> Severity:
-    patience = timedelta(hours=limits.page_after_hours)
-    long = {stretch.key for stretch in running if stretch.last - stretch.since > patience}
-    truly_idle = size(
-        one for one in idle if one.verdict.state is State.IDLE and one.accelerator.key in long
-    )
-    pages = limits.page_accelerators > 0 and truly_idle >= limits.page_accelerators
-    return Severity.PAGE if pages else limits.severity
-
-
-def _evidence(
-    idle: Sequence[Judged],
-    judged: Sequence[Judged],
-    running: Sequence[IdleStretch],
-    limits: IdleLimits,
-    cluster: ClusterPolicy,
-) -> dict[str, Any]:
-    held = {one.accelerator.key: one.accelerator.held_bytes for one in idle}
-    windows = [w for one in idle if (w := one.accelerator.window(limits.window_minutes))]
-    states = Counter(one.verdict.state for one in judged)
-    first = idle[0].accelerator
-    return {
-        "accelerators": [
-            {
-                "node": s.node,
-                "uuid": s.uuid,
-                "mig": s.mig,
-                "pod": s.pod,
-                "idle_since": stamp(s.since),
-                "at_least": not s.exact,
-                "held_bytes": held[s.key],
-                "gpu_hours": tidy(s.gpu_hours),
-            }
-            for s in sorted(running, key=lambda s: (s.node or "", s.pod, s.uuid or "", s.mig or ""))
-        ],
-        "coverage": tidy(sum(w.coverage for w in windows) / len(windows)),
-        "samples": {
-            "present": sum(w.present for w in windows),
-            "expected": sum(w.expected for w in windows),
-            "invalid": sum(w.invalid for w in windows),
-        },
-        "window_minutes": limits.window_minutes,
-        "activity_metric": first.activity_metric,
-        "activity_max": tidy(max(w.maximum for w in windows if w.maximum is not None)),
-        "activity_limit": limits.activity_max,
-        "at_least": any(not s.exact for s in running),
-        "job_gpus": tidy(size(judged)),
-        "busy": states[State.BUSY],
-        "idle_held": states[State.IDLE_HELD],
-        "unknown": states[State.UNKNOWN],
-        "instance_type": first.instance_type,
-        "price": _price(first.instance_type, first.usd_per_hour, cluster),
-        "workload": first.holder.workload,
-        "queue": first.holder.queue,
-        "priority_class": first.holder.priority_class,
-        "created_by": first.holder.created_by,
-    }
-
-
-def _price(
-    instance_type: str | None, usd_per_hour: float | None, cluster: ClusterPolicy
-) -> dict[str, Any] | None:
-    price = cluster.price_of(instance_type)
-    if price is None or usd_per_hour is None:
-        return None
-    return {
-        "usd_per_gpu_hour": tidy(usd_per_hour),
-        "source": price.source,
-        "date": price.date,
-    }
-
-
-def _final(incident: IdleIncident, finding: Finding) -> Cleared:
-    """Close the books: the final numbers, counted to the last sample that showed the condition."""
-    newest = max(stretch.last for stretch in incident.stretches)
-    last_words = {stretch.ended for stretch in incident.stretches if stretch.last == newest}
-    active = Resolution.ACTIVE_AGAIN in last_words
-    return Cleared(
-        resolution=Resolution.ACTIVE_AGAIN if active else Resolution.RELEASED,
-        finding=replace(
-            finding,
-            gpu_hours=_hours(incident.stretches),
-            cost_usd=_cost(incident.stretches),
-            evidence=finding.evidence
-            | {
-                "accelerators": _spent(incident, finding.evidence["accelerators"]),
-                "idle_until": stamp(newest),
-            },
-        ),
-    )
-
-
-def _spent(incident: IdleIncident, listed: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give each accelerator that the finding last named the hours that its stretch came to."""
-    hours = {(s.pod, s.uuid, s.mig, stamp(s.since)): tidy(s.gpu_hours) for s in incident.stretches}
-    return [
-        one
-        | {
-            "gpu_hours": hours.get(
-                (one["pod"], one["uuid"], one["mig"], one["idle_since"]), one["gpu_hours"]
-            )
-        }
-        for one in listed
-    ]
-
-
-def _unknown(subject: str, judged: Sequence[Judged], cluster: ClusterPolicy) -> Unknown | None:
+def _unknown(subject: str, judged: Sequence[Judged], cluster: ClusterPolicy) -> Iterator[Unknown]:
     dark = [one for one in judged if one.unknown]
     if not dark:
-        return None
+        return
     counts = Counter(one.verdict.reason for one in dark)
     reason = max(counts, key=lambda name: (counts[name], str(name)))
     team = cluster.team_of(dark[0].accelerator.holder.namespace)
-    return Unknown(
+    yield Unknown(
         detector=NAME,
         subject=subject,
         reason=reason or UnknownReason.UNREADABLE,
         team=team.name if team else None,
         gpus=tidy(size(dark)),
         parts=tuple(sorted(one.accelerator.key for one in dark)),
+        coverage=_coverage(dark),
     )
 
 
-def _hours(stretches: Iterable[IdleStretch]) -> Any:
-    return tidy(sum(stretch.gpu_hours for stretch in stretches))
-
-
-def _cost(stretches: Iterable[IdleStretch]) -> Any:
-    costs = [stretch.cost_usd for stretch in stretches]
-    known = [cost for cost in costs if cost is not None]
-    return dollars(sum(known)) if len(known) == len(costs) else None
+def _coverage(dark: Sequence[Judged]) -> float | None:
+    """Average over the windows that did not suffice: of idleness, else of a hang seen before."""
+    seen = []
+    for one in dark:
+        window = one.accelerator.window(one.limits.window_minutes)
+        if window and window.coverage >= one.limits.coverage_min:
+            window = one.accelerator.window(one.thresholds.hang.window_minutes)
+        if window:
+            seen.append(window.coverage)
+    return tidy(sum(seen) / len(seen)) if seen else None

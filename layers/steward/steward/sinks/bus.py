@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 
 class EventBridgeBus:
-    """Puts our events on an EventBridge bus, one a call."""
+    """Puts our events on an EventBridge bus, one a call.
+
+    Parameters
+    ----------
+    bus : str
+        Its name; of a bus of another account or region, its ARN.
+    """
 
     def __init__(self, session: Session, bus: str) -> None:
         self._session = session
@@ -25,7 +31,9 @@ class EventBridgeBus:
 
     @cached_property
     def _client(self) -> EventBridgeClient:
-        return self._session.client("events", config=CLIENT_LIMITS)
+        # A bus answers in its own region only: an ARN names it (arn:aws:events:<region>:...).
+        region = self._bus.split(":")[3] if self._bus.startswith("arn:") else None
+        return self._session.client("events", region_name=region, config=CLIENT_LIMITS)
 
     def publish(self, detail_type: str, detail: Mapping[str, Any]) -> None:
         """Put one event.

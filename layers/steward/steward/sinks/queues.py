@@ -1,4 +1,4 @@
-"""The two queues: the door to `take_snapshot`, and the way of evaluations to `reconcile_alerts`.
+"""The queues: the doors to `take_snapshot`, and the way of evaluations to `reconcile_alerts`.
 
 Each says what its messages hold and stands on `Sender`, which only sends: SQS in Lambda, a list in
 the local rig.
@@ -9,18 +9,23 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from steward.aws_errors import CLIENT_LIMITS, aws_call
+from steward.errors import ConfigError
 
 if TYPE_CHECKING:
     from boto3 import Session
     from types_boto3_sqs import SQSClient
 
+    from steward.cluster.planning import SnapshotScope
+
+
+_REGION = re.compile(r"https://sqs\.([a-z0-9-]+)\.amazonaws\.")
 _GROUP_ID = re.compile(r"[!-~]{1,128}")  # what SQS takes: ASCII letters, digits, punctuation
 
 
@@ -45,24 +50,39 @@ class Sender(Protocol):
         ...
 
 
+class SqsClients:
+    """One client a region, made when first needed: the queues of many spokes share it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._clients: dict[str | None, SQSClient] = {}
+
+    def reaching(self, url: str) -> SQSClient:
+        """Return the client of the region that a queue's URL names; else of the session's own."""
+        found = _REGION.match(url)
+        region = found[1] if found else None
+        if region not in self._clients:
+            self._clients[region] = self._session.client(
+                "sqs", region_name=region, config=CLIENT_LIMITS
+            )
+        return self._clients[region]
+
+
 class SqsSender:
     """Sends to an SQS queue."""
 
-    def __init__(self, session: Session, url: str) -> None:
-        self._session = session
+    def __init__(self, clients: SqsClients, url: str) -> None:
+        self._clients = clients
         self._url = url
-
-    @cached_property
-    def _client(self) -> SQSClient:
-        return self._session.client("sqs", config=CLIENT_LIMITS)
 
     def send(self, body: str, fifo: Fifo | None = None) -> None:
         """Send a message."""
         with aws_call(f"send to {self._url}"):
+            client = self._clients.reaching(self._url)
             if fifo is None:
-                self._client.send_message(QueueUrl=self._url, MessageBody=body)
+                client.send_message(QueueUrl=self._url, MessageBody=body)
             else:
-                self._client.send_message(
+                client.send_message(
                     QueueUrl=self._url,
                     MessageBody=body,
                     MessageGroupId=fifo.group,
@@ -71,20 +91,41 @@ class SqsSender:
 
 
 class SnapshotRequestSender:
-    """Asks `take_snapshot` for a snapshot: `{cluster, scope, requested_at, reason}`."""
+    """Asks `take_snapshot` for a snapshot: `{cluster, scope, requested_at, reason}`.
 
-    def __init__(self, sender: Sender) -> None:
-        self._sender = sender
+    Parameters
+    ----------
+    own : Sender or None
+        The stack's own queue; None where it has no `take_snapshot`.
+    spokes : mapping of str to Sender
+        The queue of each cluster (by its name) that a spoke reads.
+    """
 
-    def ask(self, cluster: str, at: datetime, reason: str) -> None:
-        """Ask for a fresh snapshot of a cluster."""
+    def __init__(self, own: Sender | None, spokes: Mapping[str, Sender]) -> None:
+        self._own = own
+        self._spokes = spokes
+
+    def ask(self, cluster: str, at: datetime, reason: str, scope: SnapshotScope) -> None:
+        """Ask whoever reads a cluster for a fresh snapshot of it.
+
+        Raises
+        ------
+        ConfigError
+            Nobody reads it.
+        """
+        sender = self._spokes.get(cluster, self._own)
+        if sender is None:
+            raise ConfigError(
+                f"cluster {cluster}: it names no spoke_queue_url, and a stack with Role=hub has no "
+                "take_snapshot; name its spoke in the policy, or deploy this stack with Role=both"
+            )
         request = {
             "cluster": cluster,
-            "scope": "tick",
+            "scope": scope,
             "requested_at": _utc(at),
             "reason": reason,
         }
-        self._sender.send(json.dumps(request))
+        sender.send(json.dumps(request))
 
 
 class EvaluationSender:

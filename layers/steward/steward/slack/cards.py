@@ -31,7 +31,7 @@ _ENDED = ":white_check_mark:"
 _STORIES = {
     "idle": "{gpus} idle",
     "idle_held": "{gpus} idle, memory held",
-    "suspected_hang": "{gpus} busy without progress: suspected hang",
+    "suspected_hang": "{gpus} look busy and do nothing: suspected hang",
     "no_telemetry": "no telemetry for {gpus}",
     "telemetry_lost": "telemetry lost for {gpus}",
     "invalid_samples": "impossible samples from {gpus}",
@@ -86,6 +86,7 @@ def render(content: Mapping[str, Any]) -> dict[str, Any]:
         blocks += [
             _section(f"*Do this*\n{_who_may(content)}"),
             _section(code_block(content["action"])),
+            *_then(content),
         ]
     blocks += [
         _section(_listed("*Which GPUs*", devices(content))),
@@ -227,6 +228,14 @@ def _who_may(content: Mapping[str, Any]) -> str:
     team = f"the owners of team {code(content['team'])}" if content["team"] else ""
     named = f"{team} ({owners})" if team and owners else team
     return f"May be run by {' or '.join(filter(None, (named, 'the platform team')))}. GPU Steward itself changes nothing."
+
+
+def _then(content: Mapping[str, Any]) -> list[Block]:
+    """Show what frees the GPUs apart from what looks at them, so that no paste does both."""
+    command = content["evidence"].get("release")
+    if not command:
+        return []
+    return [_section("*Only when the stacks show that it hangs*"), _section(code_block(command))]
 
 
 def _others(content: Mapping[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from steward.slack.text import code, hours, number, percent, safe
+from steward.slack.text import code, hours, number, percent, safe, when
 
 SHOWN = 4
 """Items of a list that a card shows: what fits a phone's screen beside the rest."""
@@ -74,6 +74,44 @@ def _idle(content: Mapping[str, Any]) -> Lines:
     return pro, contra
 
 
+def _hang(content: Mapping[str, Any]) -> Lines:
+    evidence, run = content["evidence"], content["running"]
+    metric, window = code(evidence.get("activity_metric")), evidence.get("window_minutes")
+    pro = [
+        f"Looks busy: {metric} at least {percent(run['activity_min'])} over {window} min, all GPUs"
+    ]
+    contra = []
+    supports, silent = evidence.get("supports", {}), evidence.get("silent", {})
+    if (tensor := run.get("tensor_max")) is not None:
+        of = _of(supports.get("tensor_activity"), content["gpus"])
+        pro.append(f"Does nothing: tensor activity at most {percent(tensor)}{of}")
+    if (watts := run.get("power_max_watts")) is not None:
+        limit = evidence.get("power_limit_watts")
+        share = f" of a limit of {number(limit)} W" if limit is not None else ""
+        of = _of(supports.get("power"), content["gpus"])
+        pro.append(f"Does nothing: power at most {number(watts)} W{share}{of}")
+    if (coverage := run.get("coverage")) is not None:
+        samples = run.get("samples") or {}
+        seen = f" ({samples['present']} of {samples['expected']} samples)" if samples else ""
+        pro.append(f"Coverage of that window {percent(coverage)}{seen}")
+    for signal, count in silent.items():
+        name = signal.replace("_", " ")
+        contra.append(f"{name} tells nothing{_of(count, content['gpus']) or ' here'}")
+    if count := evidence.get("not_judged"):
+        contra.append(f"{number(count)} more of the job's GPUs: not judged yet")
+    if evidence.get("at_least"):
+        contra.append("It may have begun earlier: the look-back ended before the hang did")
+    if (until := run.get("hung_until")) and content["state"] == "open":
+        contra.append(f"Not seen since {when(until)}: the GPUs do nothing at all since then")
+    contra.append("Work without tensor cores looks the same: only the stacks of the ranks tell")
+    return pro, contra
+
+
+def _of(count: float | None, total: float) -> str:
+    """Say on how many GPUs, where it is not all of them."""
+    return f" on {number(count)} of {number(total)} GPUs" if count and count < total else ""
+
+
 def _telemetry(content: Mapping[str, Any]) -> Lines:
     evidence, run = content["evidence"], content["running"]
     pro = [safe(evidence.get("what_to_check"), 600)]
@@ -116,6 +154,8 @@ _SHOWN_ELSEWHERE = frozenset(
     }
 )
 _DETECTORS: dict[str, Callable[[Mapping[str, Any]], Lines]] = {
-    "idle_gpus": _idle,
+    "idle_gpus": lambda content: (
+        _hang(content) if content["reason"] == "suspected_hang" else _idle(content)
+    ),
     "telemetry": _telemetry,
 }

@@ -1,33 +1,74 @@
 """SageMaker's answers, read into the nouns.
 
-Every reader raises MalformedError where a member that it needs is missing or of another type.
+Every reader raises MalformedError where a member that it needs is missing or of another type. What
+the service may write there later (a status, a level) passes as text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from copy import replace
 
-from steward.cluster.snapshot import ClusterNode, ComputeQuota, InstanceGroupState, SchedulerConfig
-from steward.sources.control_plane_fields import each, get, need
+from steward.cluster.control_plane import (
+    ClusterEvent,
+    ClusterNode,
+    ComputeQuota,
+    InstanceGroupState,
+    QuotaResource,
+    SchedulerConfig,
+)
+from steward.cluster.instance_types import quota_accelerators
+from steward.sources.control_plane_fields import (
+    MalformedError,
+    amount,
+    count,
+    each,
+    get,
+    moment,
+    need,
+)
 
 
 def read_group(item: object) -> InstanceGroupState:
     """Read an instance group of DescribeCluster."""
+    current = need(item, "CurrentCount", int)
+    only = get(item, "InstanceType", str)
+    types, counts = ((only,), {only: current}) if only is not None else _flexible(item)
     return InstanceGroupState(
         name=need(item, "InstanceGroupName", str),
         status=get(item, "Status", str),
-        current=need(item, "CurrentCount", int),
+        current=current,
         target=need(item, "TargetCount", int),
-        instance_types=_instance_types(item),
+        instance_types=types,
+        counts=counts,
+        threads_per_core=get(item, "ThreadsPerCore", int),
+        training_plan=get(item, "TrainingPlanArn", str),
     )
 
 
-def _instance_types(group: object) -> tuple[str, ...]:
-    """One type, or those that a flexible group holds; empty where the answer names none."""
-    if (only := get(group, "InstanceType", str)) is not None:
-        return (only,)
+def read_restricted_group(item: object) -> InstanceGroupState:
+    """Read a restricted instance group of DescribeCluster."""
+    return replace(read_group(item), restricted=True)
+
+
+def _flexible(group: object) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Types that a flexible group holds, then those that it may hold; instances by type."""
+    details: tuple[tuple[str, int | None], ...] = ()
     if get(group, "InstanceTypeDetails", list):
-        return each(group, "InstanceTypeDetails", lambda d: need(d, "InstanceType", str))
+        details = each(
+            group,
+            "InstanceTypeDetails",
+            lambda one: (need(one, "InstanceType", str), count(one, "CurrentCount")),
+        )
+    types = [kind for kind, _ in details]
     wanted = get(group, "InstanceRequirements", dict) or {}
-    return tuple(get(wanted, "DesiredInstanceTypes", list) or ())
+    for key in ("CurrentInstanceTypes", "DesiredInstanceTypes"):
+        types += each(wanted, key, _text) if key in wanted else ()
+    return tuple(dict.fromkeys(types)), {kind: n for kind, n in details if n is not None}
+
+
+def _text(item: object) -> str:
+    if not isinstance(item, str):
+        raise MalformedError(f"not text but {item!r:.40}")
+    return item
 
 
 def read_node(item: object) -> ClusterNode:
@@ -39,20 +80,33 @@ def read_node(item: object) -> ClusterNode:
         instance_type=need(item, "InstanceType", str),
         status=need(status, "Status", str),
         message=get(status, "Message", str) or "",
+        launched=moment(item, "LaunchTime"),
     )
 
 
-def read_quota(item: object) -> ComputeQuota:
-    """Read a summary of ListComputeQuotas."""
+def read_event(item: object) -> ClusterEvent:
+    """Read a summary of ListClusterEvents."""
+    at = moment(item, "EventTime")
+    if at is None:
+        raise MalformedError("EventTime is missing")
+    return ClusterEvent(
+        id=need(item, "EventId", str),
+        at=at,
+        level=get(item, "EventLevel", str),
+        resource_type=need(item, "ResourceType", str),
+        group=get(item, "InstanceGroupName", str),
+        instance_id=get(item, "InstanceId", str),
+        description=get(item, "Description", str) or "",
+    )
+
+
+def read_quota(item: object, per_instance: Callable[[str], int | None]) -> ComputeQuota:
+    """Read a summary of ListComputeQuotas; `per_instance` tells accelerators of a type."""
     target = need(item, "ComputeQuotaTarget", dict)
     # Not promised by the model: without it the quota says nothing of resources or sharing.
     config = get(item, "ComputeQuotaConfig", dict) or {}
     sharing = get(config, "ResourceSharingConfig", dict) or {}
-    accelerators: dict[str, int | None] = {}
-    if "ComputeQuotaResources" in config:
-        for kind, count in each(config, "ComputeQuotaResources", _resource):
-            before = accelerators.get(kind, 0)
-            accelerators[kind] = None if count is None or before is None else before + count
+    resources = _resources(config, "ComputeQuotaResources")
     return ComputeQuota(
         id=need(item, "ComputeQuotaId", str),
         name=need(item, "Name", str),
@@ -60,19 +114,39 @@ def read_quota(item: object) -> ComputeQuota:
         status=need(item, "Status", str),
         active=(get(item, "ActivationState", str) or "Enabled") == "Enabled",
         strategy=get(sharing, "Strategy", str),
-        borrow_limit_percent=get(sharing, "BorrowLimit", int),
-        accelerators=accelerators,
-        fair_share_weight=get(target, "FairShareWeight", int),
+        borrow_limit_percent=count(sharing, "BorrowLimit"),
+        accelerators=quota_accelerators(resources, per_instance),
+        fair_share_weight=count(target, "FairShareWeight"),
+        version=get(item, "ComputeQuotaVersion", int),
+        resources=resources,
+        absolute_borrow_limits=_resources(sharing, "AbsoluteBorrowLimits"),
+        preempt_team_tasks=get(config, "PreemptTeamTasks", str),
+        modified=moment(item, "LastModifiedTime"),
     )
 
 
-def _resource(item: object) -> tuple[str, int | None]:
-    """Accelerators of one row; None where they follow from instances or MIG slices."""
-    count = get(item, "Accelerators", int)
-    if count is None and isinstance(item, Mapping):
-        # vCPU or memory alone means no accelerators (the API's own rule).
-        count = None if {"Count", "AcceleratorPartition"} & item.keys() else 0
-    return need(item, "InstanceType", str), count
+def _resources(config: dict[str, object], key: str) -> tuple[QuotaResource, ...]:
+    return each(config, key, _resource) if key in config else ()
+
+
+def _resource(item: object) -> QuotaResource:
+    partition = get(item, "AcceleratorPartition", dict)
+    return QuotaResource(
+        instance_type=need(item, "InstanceType", str),
+        count=count(item, "Count"),
+        accelerators=count(item, "Accelerators"),
+        vcpu=amount(item, "VCpu"),
+        memory_gib=amount(item, "MemoryInGiB"),
+        partition=None if partition is None else _partition_type(partition),
+        partition_count=None if partition is None else count(partition, "Count"),
+    )
+
+
+def _partition_type(partition: object) -> str:
+    try:
+        return need(partition, "Type", str)
+    except MalformedError as error:
+        raise MalformedError(f"AcceleratorPartition.{error}") from error
 
 
 def read_config_id(item: object) -> str:
@@ -88,11 +162,20 @@ def read_config(item: object) -> SchedulerConfig:
         classes = each(
             config, "PriorityClasses", lambda c: (need(c, "Name", str), need(c, "Weight", int))
         )
-    fair_share = get(config, "FairShare", str)
+    details = get(item, "StatusDetails", dict) or {}
     return SchedulerConfig(
         id=read_config_id(item),
         name=need(item, "Name", str),
         status=need(item, "Status", str),
-        fair_share=None if fair_share is None else fair_share == "Enabled",
+        fair_share=_enabled(config, "FairShare"),
         priority_classes=dict(classes),
+        version=get(item, "ClusterSchedulerConfigVersion", int),
+        idle_sharing=_enabled(config, "IdleResourceSharing"),
+        details={str(part): need(details, part, str) for part in details},
+        failure=get(item, "FailureReason", str) or None,
     )
+
+
+def _enabled(config: dict[str, object], key: str) -> bool | None:
+    said = get(config, key, str)
+    return None if said is None else said == "Enabled"

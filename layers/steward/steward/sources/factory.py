@@ -6,13 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from steward.clock import SystemClock
-from steward.cluster.policy import ClusterPolicy
+from steward.cluster.policy import ClusterPolicy, MetricsBackend
 from steward.settings import Settings
 from steward.sources.assumed_role import session_for
 from steward.sources.control_plane import ControlPlaneReader, EksEndpoint
 from steward.sources.eks_token import EksToken
 from steward.sources.kubernetes import KubernetesApi
-from steward.sources.prometheus import PrometheusMetrics
 
 if TYPE_CHECKING:
     import boto3
@@ -93,7 +92,29 @@ class _Readers:
         return EksEndpoint(endpoint=url, ca_data="", name=self._cluster.eks_name)
 
     @cached_property
-    def metrics(self) -> PrometheusMetrics:
+    def metrics(self) -> MetricsReader:
+        # Each backend is imported where the policy names it: nobody pays for the other.
+        if self._cluster.metrics.backend is MetricsBackend.CONTAINER_INSIGHTS:
+            return self._container_insights()
+        return self._prometheus()
+
+    def _container_insights(self) -> MetricsReader:
+        from steward.sources.container_insights import (  # noqa: PLC0415 - see metrics
+            ContainerInsightsMetrics,
+        )
+        from steward.sources.container_insights_readings import Need  # noqa: PLC0415 - see metrics
+
+        return ContainerInsightsMetrics(
+            self._cluster.eks_name,
+            self._cluster.region,
+            lambda: self._session,
+            interval_seconds=self._cluster.metrics.scrape_interval_seconds,
+            need=Need.of(self._cluster),
+        )
+
+    def _prometheus(self) -> MetricsReader:
+        from steward.sources.prometheus import PrometheusMetrics  # noqa: PLC0415 - see metrics
+
         source = self._cluster.metrics
         signed = source.sigv4 and not self._local
         return PrometheusMetrics(

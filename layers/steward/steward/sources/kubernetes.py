@@ -1,39 +1,37 @@
 """The Kubernetes API of one cluster, read page by page; what it refuses becomes a part.
 
-Everything that is read is listed in docs/access/clusterrole.yaml, and nothing else is.
+Everything that a tick reads is listed in docs/access/clusterrole-tick.yaml, and nothing else is.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from copy import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from steward.cluster.kueue import ClusterQueue, LocalQueue, Workload
+from steward.cluster.audit import Audit
 from steward.cluster.snapshot import PartStatus
 from steward.errors import ConfigError, DeniedError, StewardError
-from steward.ports import Clock, KubernetesReading
-from steward.sources import kueue_objects as kueue
-from steward.sources.kubernetes_http import METADATA_ONLY, KubernetesSession
-from steward.sources.kubernetes_lists import CORE, Lists, part
-from steward.sources.kubernetes_objects import (
-    BoundPod,
-    Controlled,
-    Reference,
-    read_controlled,
-    read_namespace,
-    read_node,
-    read_pod,
-)
-from steward.sources.kubernetes_owners import OwnerKey, OwnerKind, attach, missing
+from steward.ports import Clock, KubernetesReading, Wanted
+from steward.sources.kubernetes_http import KubernetesSession
+from steward.sources.kubernetes_lists import Lists, part
+from steward.sources.kubernetes_objects import CREATED_BY
+from steward.sources.kubernetes_tick import RESOURCES, read_tick
 
 if TYPE_CHECKING:
     from steward.sources.control_plane import EksEndpoint
 
-KUEUE_RESOURCES = ("clusterqueues", "localqueues", "workloads")
-RESOURCES = ("nodes", "namespaces", *KUEUE_RESOURCES, "pods")
-"""Read at every tick, small ones first; owners follow, as far as GPU pods name them."""
-
-LIVE_PODS = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-"""Leaves unbound and finished pods on the server: they hold no accelerator."""
+AUDIT_RESOURCES = (
+    "roles",
+    "clusterroles",
+    "rolebindings",
+    "clusterrolebindings",
+    "networkpolicies",
+    "serviceaccounts",
+    "resourcequotas",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+)
+"""Read by an audit beside those of a tick (docs/access/clusterrole-audit.yaml)."""
 
 
 class KubernetesApi:
@@ -49,6 +47,8 @@ class KubernetesApi:
         Of the deadline, and of waiting where the server asks to.
     deadline_seconds : float
         Time that one read may take; resources that it leaves no time for are unreadable.
+    created_by : sequence of str
+        Labels that name who made an object, the most trusted first.
     plain_http : bool
         Accept an endpoint without TLS. Only where `Settings.local_endpoint` is set.
     """
@@ -60,22 +60,24 @@ class KubernetesApi:
         clock: Clock,
         deadline_seconds: float = 30.0,
         *,
+        created_by: Sequence[str] = CREATED_BY,
         plain_http: bool = False,
     ) -> None:
         self._endpoint = endpoint
         self._token = token
         self._clock = clock
         self._deadline = timedelta(seconds=deadline_seconds)
+        self._created_by = tuple(created_by)
         self._plain_http = plain_http
 
-    def read(self) -> KubernetesReading:
-        """Read every resource of the tick scope.
+    def read(self, wanted: Wanted) -> KubernetesReading:
+        """Read every resource of the tick scope, and with `wanted.audit` of the audit scope.
 
         Returns
         -------
         KubernetesReading
             A refused resource is empty and named in `parts`; owners are parts only where GPU pods
-            lead to owners of that kind.
+            or unfinished Workloads lead to owners of that kind.
 
         Raises
         ------
@@ -84,8 +86,9 @@ class KubernetesApi:
 
         Notes
         -----
-        Requests: one a page of 500 objects, one to find Kueue's version, and one to find that of
-        each kind of owner outside apps and batch.
+        Requests: one a page of 500 objects, and one to find the versions of each API group outside
+        the core, apps and batch. Pods are listed for each governed namespace by itself, where most
+        pods of a cluster are not; with `wanted.everywhere` in one list.
         """
         at = self._clock.now()
         try:
@@ -99,70 +102,25 @@ class KubernetesApi:
         except ConfigError:
             raise
         except StewardError as error:
-            return _unreached(error, at)
+            return _unreached(error, at, wanted)
         with session:
-            return _read(Lists(session, self._clock))
+            lists = Lists(session, self._clock)
+            reading = read_tick(lists, wanted, self._created_by)
+            if not wanted.audit:
+                return reading
+            # Once a day: its code is no part of every other cold start.
+            from steward.sources.kubernetes_audit import read_audit  # noqa: PLC0415
+
+            audit = read_audit(lists)
+            return replace(reading, audit=audit, parts=tuple(lists.parts))
 
 
-def _read(lists: Lists) -> KubernetesReading:
-    nodes = lists.read("nodes", CORE, read_node)
-    namespaces = lists.read("namespaces", CORE, read_namespace, accept=METADATA_ONLY)
-    cluster_queues, local_queues, workloads = _read_kueue(lists)
-    listed = lists.read("pods", CORE, read_pod, fields=LIVE_PODS) or ()
-    # A pod that two pages of a changing list both hold is one pod.
-    pods = {(one.pod.namespace, one.pod.name): one for one in listed}.values()
-    controllers = _read_controllers(lists, pods)
-    return KubernetesReading(
-        pods=tuple(attach(pod, controllers) for pod in pods),
-        nodes=nodes or (),
-        namespaces=None if namespaces is None else dict(namespaces),
-        workloads=workloads,
-        cluster_queues=cluster_queues,
-        local_queues=local_queues,
-        parts=tuple(lists.parts),
-    )
-
-
-def _read_kueue(
-    lists: Lists,
-) -> tuple[tuple[ClusterQueue, ...], tuple[LocalQueue, ...], tuple[Workload, ...]]:
-    version = lists.version(kueue.GROUP, KUEUE_RESOURCES, kueue.VERSIONS)
-    if not version:
-        return (), (), ()
-    root = f"/apis/{kueue.GROUP}/{version}"
-    return (
-        lists.read("clusterqueues", root, kueue.read_cluster_queue) or (),
-        lists.read("localqueues", root, kueue.read_local_queue) or (),
-        lists.read("workloads", root, kueue.read_workload) or (),
-    )
-
-
-def _read_controllers(lists: Lists, pods: Iterable[BoundPod]) -> dict[OwnerKey, Reference | None]:
-    """List the kinds of owners that pods lead to, and those that these lead to in turn."""
-    controllers: dict[OwnerKey, Reference | None] = {}
-    listed: set[OwnerKind] = set()
-    while kinds := missing(pods, controllers, listed):
-        for kind in kinds:
-            listed.add(kind)
-            for one in _read_owners(lists, kind):
-                reference = Reference(kind.group, kind.kind, one.name)
-                controllers[reference, one.namespace] = one.controller
-    return controllers
-
-
-def _read_owners(lists: Lists, kind: OwnerKind) -> tuple[Controlled, ...]:
-    version = kind.version or lists.version(kind.group, (kind.resource,))
-    if not version:
-        return ()
-    root = f"/apis/{kind.group}/{version}"
-    return lists.read(kind.resource, root, read_controlled, accept=METADATA_ONLY) or ()
-
-
-def _unreached(error: StewardError, at: datetime) -> KubernetesReading:
+def _unreached(error: StewardError, at: datetime, wanted: Wanted) -> KubernetesReading:
     """Give the reading where the endpoint or the token was refused: nothing is known."""
     # That the cluster itself is not found does not say that a resource is not installed.
     denied = isinstance(error, DeniedError)
     status = PartStatus.DENIED if denied else PartStatus.UNREADABLE
+    resources = (*RESOURCES, *(AUDIT_RESOURCES if wanted.audit else ()))
     return KubernetesReading(
         pods=(),
         nodes=(),
@@ -170,5 +128,6 @@ def _unreached(error: StewardError, at: datetime) -> KubernetesReading:
         workloads=(),
         cluster_queues=(),
         local_queues=(),
-        parts=tuple(part(resource, status, at, str(error)) for resource in RESOURCES),
+        audit=Audit() if wanted.audit else None,
+        parts=tuple(part(resource, status, at, str(error)) for resource in resources),
     )

@@ -1,10 +1,18 @@
-"""Fields of a parsed Kubernetes object, each with the type that its API promises."""
+"""Fields of a Kubernetes object, each with the type that its API promises.
+
+Objects of the tick are decoded into shapes (:mod:`steward.sources.kubernetes_shapes`); those that
+only an audit reads are small and few, and stay mappings.
+"""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
 from steward.errors import PermanentError
+from steward.sources.quantity import parse
+
+type Time = str | int | float | None
 
 
 class MalformedError(PermanentError):
@@ -76,13 +84,15 @@ def optional_text(parent: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
-def labels(parent: Mapping[str, Any]) -> dict[str, str]:
-    """Return the labels in an object's metadata, without any that is not text."""
-    return {k: v for k, v in mapping(parent, "labels").items() if isinstance(v, str)}
+def required(value: str | None, key: str) -> str:
+    """Return a text; raises MalformedError where it is absent or empty."""
+    if not value:
+        raise MalformedError(f"{key} is missing")
+    return value
 
 
-def optional_time(parent: Mapping[str, Any], key: str) -> datetime | None:
-    """Return a time field in UTC; None where it is absent or null.
+def moment(value: Time, key: str) -> datetime | None:
+    """Return a time in UTC; None where it is absent or null.
 
     Raises
     ------
@@ -90,7 +100,6 @@ def optional_time(parent: Mapping[str, Any], key: str) -> datetime | None:
         It is neither RFC 3339 with an offset, as the API prints it, nor epoch seconds, as tools
         that re-encode objects do.
     """
-    value = parent.get(key)
     if value is None:
         return None
     try:
@@ -100,13 +109,24 @@ def optional_time(parent: Mapping[str, Any], key: str) -> datetime | None:
         if when.tzinfo is None:
             raise MalformedError(f"{key} is {value!r:.40}, a time without an offset")
         return when.astimezone(UTC)
-    except (TypeError, ValueError, OverflowError, OSError) as error:
+    except (ValueError, OverflowError, OSError) as error:
         raise MalformedError(f"{key} is {value!r:.40}, not a time") from error
 
 
-def time(parent: Mapping[str, Any], key: str) -> datetime:
-    """Return a time field in UTC; raises MalformedError where it is absent or no time."""
-    when = optional_time(parent, key)
-    if when is None:
-        raise MalformedError(f"{key} is missing")
-    return when
+def amount(value: object, key: str) -> Fraction | None:
+    """Return a quantity; None where it is absent or null, and MalformedError where it is none."""
+    if value is None:
+        return None
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise MalformedError(f"{key}: {error}") from error
+
+
+def amounts(values: Mapping[str, Any] | None, key: str) -> dict[str, Fraction]:
+    """Return the quantities of a resource list; raises MalformedError."""
+    return {
+        name: found
+        for name, value in (values or {}).items()
+        if (found := amount(value, f"{key}: {name}")) is not None
+    }

@@ -6,14 +6,15 @@ import base64
 import binascii
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
 
+import msgspec
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, SSLError
 
 from steward.errors import ConfigError, PermanentError, RetryableError
-from steward.sources.kubernetes_status import read_answer
+from steward.sources.kubernetes_status import Answer, read_answer
 
 if TYPE_CHECKING:
     from steward.ports import Clock
@@ -28,7 +29,34 @@ REQUEST_SECONDS = 10.0
 METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 """What makes the server send metadata alone: pod templates of owners never leave the cluster."""
 
+LARGEST_ANSWER = 64 * 2**20
+"""Bytes of one answer, uncompressed; a page of 500 objects of a real cluster has under ten."""
+
 _CHUNK = 2**16
+
+
+class _Position(msgspec.Struct, rename={"token": "continue"}):
+    """A list's `metadata`: where its next page starts."""
+
+    token: str | None = None
+
+
+class _Page(Answer):
+    """A page of a list; its objects stay bytes until somebody reads them, each by itself."""
+
+    metadata: _Position | None = None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class _Version(msgspec.Struct):
+    version: str
+
+
+class _Group(Answer, rename="camel"):
+    """An API group, as discovery describes it."""
+
+    versions: list[_Version] | None = None
+    preferred_version: _Version | None = None
 
 
 class KubernetesSession:
@@ -89,53 +117,31 @@ class KubernetesSession:
     def __exit__(self, *_: object) -> None:
         self._pool.clear()
 
-    def version(self, group: str, known: tuple[str, ...] = ()) -> str:
-        """Ask an API group for the version to use.
-
-        Parameters
-        ----------
-        group : str
-            For example `kueue.x-k8s.io`.
-        known : tuple of str
-            Versions that the caller reads, best first; empty: any.
-
-        Returns
-        -------
-        str
-            The server's preferred version if it is known, else the best known one that is served.
+    def versions(self, group: str) -> tuple[str, ...]:
+        """Ask an API group for the versions that it serves, the one that it prefers first.
 
         Raises
         ------
         NotInstalledError
             The group does not exist.
         DeniedError, RetryableError, PermanentError
-            See :meth:`get`; also where no known version is served.
+            See :meth:`get`.
         """
-        answer = self.get(f"/apis/{group}")
-        try:
-            preferred = str(answer["preferredVersion"]["version"])
-            served = [str(one["version"]) for one in answer["versions"]]
-        except (KeyError, TypeError) as error:
-            raise PermanentError(f"/apis/{group} is not an API group: {error!r}") from error
-        if not known or preferred in known:
-            return preferred
-        found = next((version for version in known if version in served), None)
-        if found is None:
-            raise PermanentError(
-                f"{group} serves {', '.join(served)}, of which this version reads none "
-                f"({', '.join(known)}); update GPU Steward"
-            )
-        return found
+        answer = self.get(f"/apis/{group}", _Group)
+        if answer.preferred_version is None or not answer.versions:
+            raise PermanentError(f"/apis/{group} is not an API group: it names no versions")
+        served = (one.version for one in answer.versions)
+        return tuple(dict.fromkeys((answer.preferred_version.version, *served)))
 
     def pages(
         self, path: str, *, fields: str = "", accept: str = "application/json"
-    ) -> Iterator[list[Any]]:
+    ) -> Iterator[list[msgspec.Raw]]:
         """Yield the items of a list, page by page; raises as :meth:`get` does.
 
         Parameters
         ----------
         path : str
-            For example `/api/v1/pods`.
+            Of the list.
         fields : str
             Field selector, applied by the server.
         accept : str
@@ -145,19 +151,23 @@ class KubernetesSession:
         if fields:
             query["fieldSelector"] = fields
         while True:
-            answer = self.get(path, query, accept)
-            items, metadata = answer.get("items"), answer.get("metadata")
-            if not isinstance(items, list):
+            page = self.get(path, _Page, query, accept)
+            if page.items is msgspec.UNSET:
                 raise PermanentError(f"{path}: the answer is not a list of objects")
-            yield items
-            token = metadata.get("continue") if isinstance(metadata, dict) else None
+            # The API's lists may be null where they are empty.
+            yield page.items or []
+            token = page.metadata.token if page.metadata else None
             if not token:
                 return
-            query["continue"] = str(token)
+            query["continue"] = token
 
-    def get(
-        self, path: str, query: Mapping[str, str] | None = None, accept: str = "application/json"
-    ) -> dict[str, Any]:
+    def get[T: Answer](
+        self,
+        path: str,
+        document: type[T],
+        query: Mapping[str, str] | None = None,
+        accept: str = "application/json",
+    ) -> T:
         """Get one document; a server that asks to wait is waited for, within the deadline.
 
         Raises
@@ -171,7 +181,8 @@ class KubernetesSession:
         RetryableError
             No (whole) answer in time, 5xx, or asked to wait for too long (429).
         PermanentError
-            Any other refusal, or an answer that is not a JSON object.
+            Any other refusal, an answer that is not the JSON document asked for, or one larger
+            than :data:`LARGEST_ANSWER`.
         """
         url = f"{self._base}{path}" + (f"?{urlencode(query)}" if query else "")
         while True:
@@ -179,9 +190,11 @@ class KubernetesSession:
             if status != 429:
                 break
             self._wait(path, headers.get("Retry-After", ""))
-        return read_answer(path, status, body)
+        return read_answer(path, status, body, document)
 
-    def _exchange(self, path: str, url: str, accept: str) -> tuple[int, Mapping[str, str], bytes]:
+    def _exchange(
+        self, path: str, url: str, accept: str
+    ) -> tuple[int, Mapping[str, str], bytearray]:
         """Send one request and read its whole answer, however slowly it trickles in."""
         if self._unreachable:
             # One vain attempt to connect tells enough: the others would only use up the deadline.
@@ -205,7 +218,12 @@ class KubernetesSession:
                 while chunk := response.read1(_CHUNK):
                     body += chunk
                     self._left(path)
-                return response.status, response.headers, bytes(body)
+                    if len(body) > LARGEST_ANSWER:
+                        raise PermanentError(
+                            f"{path}: the answer is larger than {LARGEST_ANSWER >> 20} MiB: "
+                            f"objects too large for a page of {PAGE}; find and shrink them"
+                        )
+                return response.status, response.headers, body
         except (ConnectTimeoutError, SSLError) as error:
             self._unreachable = f"{self._base} is not reachable: {error}"
             raise RetryableError(self._unreachable) from error

@@ -2,76 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from steward.cluster.snapshot import Part, PartStatus
-from steward.errors import DeniedError, NotInstalledError, StewardError
-from steward.sources.kubernetes_fields import MalformedError, mapping, optional_text
-from steward.sources.kubernetes_http import KubernetesSession
+from steward.errors import DeniedError, NotInstalledError, PermanentError, StewardError
+from steward.sources.kubernetes_listing import Listing, Reading
 from steward.sources.kubernetes_status import ExpiredError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from steward.ports import Clock
+    from steward.sources.kubernetes_http import KubernetesSession
 
 CORE = "/api/v1"
-_NAMED = 3
+JSON = "application/json"
 
 type Item = Mapping[str, Any]
 
 
-@dataclass(slots=True)
-class _Listing[T]:
-    """What a list held: objects that could be read, and the faults of those that could not."""
-
-    found: list[T] = field(default_factory=list)
-    faults: dict[str, str] = field(default_factory=dict)
-    seen: int = 0
-
-    @property
-    def status(self) -> PartStatus:
-        """Say what became of the list.
-
-        What could be read is right, so one malformed object does not blind the rest: the part is
-        ok and names it. Where nothing could be read, nothing was understood.
-        """
-        if self.faults and len(self.faults) == self.seen:
-            return PartStatus.UNREADABLE
-        return PartStatus.OK
-
-    @property
-    def detail(self) -> str:
-        """Name the objects that were left out."""
-        if not self.faults:
-            return ""
-        told = (f"{name}: {fault}" for name, fault in islice(self.faults.items(), _NAMED))
-        named = "; ".join(told)
-        more = "; …" if len(self.faults) > _NAMED else ""
-        return f"left out {len(self.faults)} malformed of {self.seen} objects: {named}{more}"
-
-
 class Lists:
-    """Lists resources of all namespaces, and keeps a part for each."""
+    """Lists resources, and keeps a part for each."""
 
     def __init__(self, session: KubernetesSession, clock: Clock) -> None:
         self._session = session
         self._clock = clock
+        self._groups: dict[str, tuple[str, ...] | StewardError] = {}
         self.parts: list[Part] = []
 
-    def version(self, group: str, resources: tuple[str, ...], known: tuple[str, ...] = ()) -> str:
+    def version(self, group: str, resources: Sequence[str], known: Sequence[str] = ()) -> str:
         """Find the version of an API group; empty where refused: then so are its `resources`.
 
         `known` are the versions that the caller reads, best first; empty: any.
         """
+        return next(iter(self.versions(group, resources, known)), "")
+
+    def versions(
+        self, group: str, resources: Sequence[str], known: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """Find every usable version of an API group; see :meth:`version`.
+
+        The server's preferred one comes first, then the best. Each group is asked once.
+        """
         at = self._clock.now()
         try:
-            return self._session.version(group, known)
+            return _usable(group, self._served(group), known)
         except StewardError as error:
             self.parts += [_refused(resource, error, at) for resource in resources]
-            return ""
+            return ()
+
+    def _served(self, group: str) -> tuple[str, ...]:
+        if group not in self._groups:
+            try:
+                self._groups[group] = self._session.versions(group)
+            except StewardError as error:
+                self._groups[group] = error
+        found = self._groups[group]
+        if isinstance(found, StewardError):
+            raise found
+        return found
 
     def read[T](
         self,
@@ -79,8 +70,24 @@ class Lists:
         root: str,
         reduce: Callable[[Item], T | None],
         *,
+        accept: str = JSON,
+    ) -> tuple[T, ...] | None:
+        """List a resource whose objects are read as mappings; None where it was refused.
+
+        `reduce` makes a noun of an object, or None of one that does not matter, and raises
+        MalformedError; the rest is as in :meth:`read_as`.
+        """
+        return self.read_as(resource, root, Reading(shape=dict, reduce=reduce), accept=accept)
+
+    def read_as[S, T](
+        self,
+        resource: str,
+        roots: str | Sequence[str],
+        reading: Reading[S, T],
+        *,
+        within: Sequence[str] | None = None,
         fields: str = "",
-        accept: str = "application/json",
+        accept: str = JSON,
     ) -> tuple[T, ...] | None:
         """List a resource; None where it was refused.
 
@@ -88,41 +95,75 @@ class Lists:
         ----------
         resource : str
             Plural name; the part is `kubernetes/<resource>`.
-        root : str
-            :data:`CORE` or `/apis/<group>/<version>`.
-        reduce : callable
-            Makes a noun of an object, or None of one that does not matter; raises MalformedError.
+        roots : str or sequence of str
+            :data:`CORE` or `/apis/<group>/<version>`; of several, the first that knows the
+            resource: versions of a group need not all serve all of it.
+        reading : Reading
+            How its objects are read.
+        within : sequence of str or None
+            Namespaces to list, all in one part: one that is refused is the whole part refused, for
+            nothing is judged on half a list. None: one list over all of them.
         fields, accept : str
             See :meth:`KubernetesSession.pages`.
         """
         at = self._clock.now()
+        tried = [roots] if isinstance(roots, str) else roots
+        below = [""] if within is None else [f"/namespaces/{quote(name, '')}" for name in within]
+        lists = [[f"{root}{place}/{resource}" for place in below] for root in tried]
         try:
-            try:
-                listing = self._collect(f"{root}/{resource}", reduce, fields, accept)
-            except ExpiredError:
-                listing = self._collect(f"{root}/{resource}", reduce, fields, accept)
+            listing = self._first_known(lists, reading, at, fields, accept)
         except StewardError as error:
-            self.parts.append(_refused(resource, error, at, core=root == CORE))
+            self.parts.append(_refused(resource, error, at, core=CORE in tried))
             return None
         left_out = tuple(listing.faults)
         self.parts.append(part(resource, listing.status, at, listing.detail, left_out))
-        return tuple(listing.found) if listing.status is PartStatus.OK else None
+        return listing.found if listing.status is PartStatus.OK else None
 
-    def _collect[T](
-        self, path: str, reduce: Callable[[Item], T | None], fields: str, accept: str
-    ) -> _Listing[T]:
-        listing: _Listing[T] = _Listing()
-        for page in self._session.pages(path, fields=fields, accept=accept):
-            for index, item in enumerate(page, start=listing.seen):
-                try:
-                    noun = reduce(_object(item))
-                except MalformedError as error:
-                    listing.faults[_name(item, index)] = str(error)
-                    continue
-                if noun is not None:
-                    listing.found.append(noun)
-            listing.seen += len(page)
+    def _first_known[S, T](
+        self,
+        lists: Sequence[Sequence[str]],
+        reading: Reading[S, T],
+        at: datetime,
+        fields: str,
+        accept: str,
+    ) -> Listing[S, T]:
+        for paths in lists[:-1]:
+            try:
+                return self._collect(paths, reading, at, fields, accept)
+            except NotInstalledError:
+                continue
+        return self._collect(lists[-1], reading, at, fields, accept)
+
+    def _collect[S, T](
+        self, paths: Sequence[str], reading: Reading[S, T], at: datetime, fields: str, accept: str
+    ) -> Listing[S, T]:
+        """Read every page; a list that expired meanwhile starts again from its beginning, once."""
+        try:
+            return self._pages(paths, Listing(reading, at), fields, accept)
+        except ExpiredError:
+            return self._pages(paths, Listing(reading, at), fields, accept)
+
+    def _pages[S, T](
+        self, paths: Sequence[str], listing: Listing[S, T], fields: str, accept: str
+    ) -> Listing[S, T]:
+        for path in paths:
+            for page in self._session.pages(path, fields=fields, accept=accept):
+                listing.add(page)
         return listing
+
+
+def _usable(group: str, served: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Choose among versions, of which the first is preferred; raises PermanentError without any."""
+    if not known:
+        return tuple(served)
+    best = (one for one in known if one in served)
+    found = tuple(dict.fromkeys((*(one for one in served[:1] if one in known), *best)))
+    if not found:
+        raise PermanentError(
+            f"{group} serves {', '.join(served)}, of which this version reads none "
+            f"({', '.join(known)}); update GPU Steward"
+        )
+    return found
 
 
 def part(
@@ -141,19 +182,3 @@ def _refused(resource: str, error: StewardError, at: datetime, *, core: bool = F
         # The core API is never "not installed": whoever says so is no Kubernetes API server.
         status = PartStatus.ABSENT
     return part(resource, status, at, str(error))
-
-
-def _object(item: object) -> Item:
-    if not isinstance(item, dict):
-        raise MalformedError("not an object")
-    return item
-
-
-def _name(item: object, index: int) -> str:
-    """Name an object as well as it can be named: by namespace and name, else by its position."""
-    try:
-        metadata = mapping(_object(item), "metadata")
-        namespace, name = (optional_text(metadata, key) for key in ("namespace", "name"))
-    except MalformedError:
-        namespace = name = None
-    return "/".join(filter(None, (namespace, name))) if name else f"item {index}"

@@ -1,10 +1,10 @@
 """What a pod asks of its node: the rule by which the scheduler adds up containers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
-from steward.sources.kubernetes_fields import MalformedError, mapping, objects
+from steward.sources.kubernetes_fields import MalformedError
+from steward.sources.kubernetes_shapes import Container, PodSpec, Resources
 from steward.sources.quantity import parse
 
 GPU = "nvidia.com/gpu"
@@ -13,6 +13,7 @@ NEURON_DEVICES = ("aws.amazon.com/neurondevice", "aws.amazon.com/neuron")
 
 _ACCELERATORS = {GPU, "nvidia.com/gpu.shared", *NEURON_DEVICES, "aws.amazon.com/neuroncore"}
 _MIG = "nvidia.com/mig-"
+_TRACES = (b"nvidia.com", b"aws.amazon.com")
 
 type Amounts = dict[str, Fraction]
 
@@ -22,15 +23,18 @@ def is_accelerator(resource: str) -> bool:
     return resource in _ACCELERATORS or resource.startswith(_MIG)
 
 
-def effective_requests(
-    spec: Mapping[str, Any], wanted: Callable[[str], bool] = lambda _: True
-) -> Amounts:
+def may_request_accelerators(item: bytes) -> bool:
+    """Tell from an object's bytes whether it can name an accelerator; most pods do not."""
+    return any(trace in item for trace in _TRACES)
+
+
+def effective_requests(spec: PodSpec, wanted: Callable[[str], bool] = lambda _: True) -> Amounts:
     """Add up what a pod requests of each wanted resource.
 
     Parameters
     ----------
-    spec : mapping
-        A pod's (or pod template's) `spec`.
+    spec : PodSpec
+        Of a pod or a pod template.
     wanted : callable
         Which resources to count; the others are not even parsed.
 
@@ -42,7 +46,7 @@ def effective_requests(
     Raises
     ------
     MalformedError
-        A field or a quantity is not what the API promises.
+        A quantity is not what the API promises.
 
     Notes
     -----
@@ -51,13 +55,13 @@ def effective_requests(
     alone, beside the sidecars started before it. The pod needs the larger of the two, by resource.
     """
     running: Amounts = {}
-    for container in objects(spec, "containers"):
+    for container in spec.containers or ():
         _add(running, _container(container, wanted))
     sidecars: Amounts = {}
     starting: Amounts = {}
-    for container in objects(spec, "initContainers"):
+    for container in spec.init_containers or ():
         own = _container(container, wanted)
-        if container.get("restartPolicy") == "Always":
+        if container.restart_policy == "Always":
             _add(sidecars, own)
         else:
             _raise(starting, sidecars, own)
@@ -66,9 +70,9 @@ def effective_requests(
     return {resource: amount for resource, amount in running.items() if amount}
 
 
-def _container(container: Mapping[str, Any], wanted: Callable[[str], bool]) -> Amounts:
-    resources = mapping(container, "resources")
-    requests, limits = mapping(resources, "requests"), mapping(resources, "limits")
+def _container(container: Container, wanted: Callable[[str], bool]) -> Amounts:
+    resources = container.resources or Resources()
+    requests, limits = resources.requests or {}, resources.limits or {}
     amounts: Amounts = {}
     for resource in requests.keys() | limits.keys():
         if not wanted(resource):

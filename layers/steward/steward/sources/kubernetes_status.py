@@ -1,6 +1,5 @@
 """What an API server's answer means: a document, or the error that its Status object explains."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,7 +14,7 @@ from steward.errors import (
 
 _REMEDIES = {
     401: "map the role with an EKS access entry",
-    403: "grant it with docs/access/clusterrole.yaml",
+    403: "grant it with the ClusterRoles in docs/access/",
 }
 _LONGEST_DETAIL = 300
 
@@ -24,7 +23,15 @@ class ExpiredError(RetryableError):
     """The list changed too much while it was paged (410): it starts again from its beginning."""
 
 
-def read_answer(path: str, status: int, body: bytes) -> dict[str, Any]:
+class Answer(msgspec.Struct, kw_only=True):
+    """Any document of the API; a `Status` object explains a refusal in `code` and `message`."""
+
+    kind: str | None = None
+    code: Any = None
+    message: Any = None
+
+
+def read_answer[T: Answer](path: str, status: int, body: bytes | bytearray, shape: type[T]) -> T:
     """Read the document in an answer.
 
     Raises
@@ -38,36 +45,35 @@ def read_answer(path: str, status: int, body: bytes) -> dict[str, Any]:
     RetryableError
         5xx.
     PermanentError
-        Any other refusal, or an answer that is not a JSON object.
+        Any other refusal, or an answer that is not the JSON document that was asked for.
     """
-    document = _parse(body)
-    if isinstance(document, dict) and document.get("kind") == "Status":
-        status = _code(document, status)
     if status != 200:
-        raise _refusal(path, status, _message(document, body))
-    if not isinstance(document, dict):
-        raise PermanentError(f"{path}: the answer is not a JSON object")
-    return document
-
-
-def _parse(body: bytes) -> object:
+        raise _refusal(path, status, _stated(body))
     try:
-        document: object = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+        document = msgspec.json.decode(body, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise PermanentError(
+            f"{path}: the answer is not the document asked for, or was cut off "
+            f"({len(body)} bytes): {error}"
+        ) from error
+    if document.kind == "Status":
+        # A refusal may stand in an answer that claims success.
+        code = document.code if isinstance(document.code, int) else status
+        raise _refusal(path, code, _tidy(document.message))
     return document
 
 
-def _code(status: Mapping[str, Any], answered: int) -> int:
-    """Give the code of a `Status` object, which may stand in an answer that claims success."""
-    code = status.get("code")
-    return code if isinstance(code, int) and answered == 200 else answered
+def _stated(body: bytes | bytearray) -> str:
+    """Give what a refusal says: its Status' message, else its text."""
+    try:
+        message = msgspec.json.decode(body, type=Answer).message
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        message = None
+    return _tidy(message) or _tidy(body[: 4 * _LONGEST_DETAIL].decode("utf-8", "replace"))
 
 
-def _message(document: object, body: bytes) -> str:
-    stated = document.get("message") if isinstance(document, dict) else None
-    text = stated if isinstance(stated, str) else body.decode("utf-8", "replace")
-    return " ".join(text.split())[:_LONGEST_DETAIL]
+def _tidy(message: object) -> str:
+    return " ".join(message.split())[:_LONGEST_DETAIL] if isinstance(message, str) else ""
 
 
 def _refusal(path: str, status: int, message: str) -> StewardError:

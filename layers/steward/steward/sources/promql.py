@@ -3,6 +3,9 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+TAG = "__steward__"
+"""Label that tells the parts of a union apart; no scraped series has one that begins with `__`."""
+
 _RE2_SPECIAL = str.maketrans({character: f"\\{character}" for character in r"\.+*?()|[]{}^$"})
 
 
@@ -54,3 +57,23 @@ def ranged(selected: str, span_ms: int) -> str:
 def over_time(function: str, selected: str, span_ms: int) -> str:
     """Aggregate raw samples on the server; never a subquery, which fills gaps and so hides them."""
     return f"{function}({ranged(selected, span_ms)})"
+
+
+def tagged_union(parts: Mapping[str, str]) -> str:
+    """Ask several expressions in one query: every series of the answer says whose it is.
+
+    Parameters
+    ----------
+    parts : mapping of str to str
+        Tag (free of quotes, backslashes and `$`) to expression; `or` drops nothing, as no two
+        series of different tags have the same labels.
+    """
+    return union(
+        f'label_replace({expression}, "{TAG}", "{tag}", "", "")'
+        for tag, expression in parts.items()
+    )
+
+
+def union(expressions: Iterable[str]) -> str:
+    """Join expressions; of series with the same labels but for the name, only the first's stay."""
+    return " or ".join(expressions)

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 _POWERS = {
     "n": Fraction(1, 10**9),
@@ -45,9 +46,18 @@ def parse(value: object) -> Fraction:
     round at all.
     """
     text = str(value)
-    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
-    if match is None:
+    found = _parse(text) if len(text) <= _LONGEST else None
+    if found is None:
         raise ValueError(f"{text!r:.80} is not a Kubernetes quantity, such as 8, 1500m or 3Gi")
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> Fraction | None:
+    """Parse a text; a cluster's objects name the same few amounts over and over."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        return None
     number = Fraction(match["number"])
     if match["exponent"] is not None:
         return number * Fraction(10) ** int(match["exponent"])

@@ -14,6 +14,7 @@ import msgspec
 
 from steward import codec
 from steward.alerts.model import KEPT, Alert, AlertState, Card, ReconcilerState
+from steward.cluster.planning import Planned
 from steward.errors import PermanentError
 from steward.stores.stored import check_schema, encode
 
@@ -155,19 +156,19 @@ class Alerts:
 
 
 class Plan:
-    """When each cluster's snapshot was last asked for."""
+    """When each cluster's snapshots were last asked for."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    def last_due(self, cluster: str) -> datetime | None:
-        """Return when the last snapshot was asked for."""
+    def last(self, cluster: str) -> Planned:
+        """Return when snapshots were last asked for."""
         row = self._rows.get(_plan_key(cluster))
-        return _read(_Moment, row, self._rows.where(row.key)).at if row else None
+        return _read(Planned, row, self._rows.where(row.key)) if row else Planned()
 
-    def mark_due(self, cluster: str, at: datetime) -> None:
-        """Remember that one was asked for."""
-        self._rows.put(_moment_row(self._rows, _plan_key(cluster), at))
+    def mark(self, cluster: str, planned: Planned) -> None:
+        """Remember what was asked for."""
+        self._rows.put(_row(self._rows, _plan_key(cluster), Planned, planned))
 
 
 class _Moment(msgspec.Struct, frozen=True, kw_only=True):

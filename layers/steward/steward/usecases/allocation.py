@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steward.cluster.accelerators import Accelerator, ActivityWindow, Holder, Owner
+from steward.cluster.accelerated_types import power_limit
+from steward.cluster.accelerators import Accelerator, Holder, Owner, Window
+from steward.cluster.control_plane import ControlPlane
+from steward.cluster.instance_types import usd_per_accelerator
 from steward.cluster.kueue import Workload
 from steward.cluster.memory import Device, Memory
 from steward.cluster.policy import ClusterPolicy
-from steward.cluster.snapshot import ControlPlane, Node
+from steward.cluster.snapshot import Node
 
 if TYPE_CHECKING:
-    from steward.ports import DeviceReading, GpuPod, KubernetesReading, MetricsReading
+    from steward.cluster.pods import GpuPod
+    from steward.ports import DeviceReading, KubernetesReading, MetricsReading
 
 _SEVENTHS = 7
 """A MIG slice `<n>g` is n of a GPU's seven compute slices (NVIDIA MIG user guide)."""
@@ -59,6 +63,8 @@ def allocate(
     looked_up: Collection[DeviceReading] | None,
     memory: Memory,
     cluster: ClusterPolicy,
+    *,
+    per_instance: Mapping[str, int | None],
 ) -> tuple[Accelerator, ...]:
     """Join every live pod's accelerators with their telemetry.
 
@@ -75,6 +81,8 @@ def allocate(
         Devices that pods have been seen to hold.
     cluster : ClusterPolicy
         Windows and prices.
+    per_instance : mapping of str to (int or None)
+        Accelerators of an instance, by type: what its price is shared out over.
 
     Returns
     -------
@@ -101,12 +109,12 @@ def allocate(
             holder=holder,
             fraction=_fraction(pod.resource.rpartition("/")[2].removeprefix("mig-")),
             instance_type=place.instance_type,
-            usd_per_hour=_usd_per_hour(place, cluster),
+            usd_per_hour=usd_per_accelerator(place.instance_type, per_instance, cluster),
             windows=_empty_windows(cluster) if metrics else (),
         )
-        devices = _measured(base, pod, named[pod.namespace, pod.name], places, users)
+        devices = _measured(base, pod, _usable(pod, named), places, users)
         devices |= _remembered(base, devices, remembered[pod.uid])
-        devices |= _measured_before(base, devices, earlier[pod.namespace, pod.name])
+        devices |= _measured_before(base, devices, _usable(pod, earlier))
         chosen = list(devices.values())[: pod.accelerators]
         missing = pod.accelerators - len(chosen)
         for ordinal in range(missing):
@@ -138,8 +146,16 @@ def _holder(pod: GpuPod, workloads: Mapping[str, Workload]) -> Holder:
         if workload
         else labels.get("kueue.x-k8s.io/priority-class"),
         queue=workload.queue if workload else labels.get("kueue.x-k8s.io/queue-name"),
-        created_by=labels.get("sagemaker.user/created-by"),
+        created_by=pod.created_by,
     )
+
+
+def _usable(
+    pod: GpuPod, readings: Mapping[tuple[str, str], list[DeviceReading]]
+) -> list[DeviceReading]:
+    """Pick what tells of a pod: where it holds slices, nothing that is said of a whole card."""
+    sliced = "/mig-" in pod.resource
+    return [r for r in readings[pod.namespace, pod.name] if r.mig is not None or not sliced]
 
 
 def _measured(
@@ -164,13 +180,19 @@ def _measured(
             windows=r.windows,
             last_sample=r.last_sample,
             held_bytes=r.held_bytes,
-            tensor_activity=r.tensor_activity,
-            power_watts=r.power_watts,
+            tensor=r.tensor,
+            power=r.power,
+            power_limit_watts=r.power_limit_watts or _power_limit(r, base),
             ever_seen=True,
             shared_with=tuple(sorted(users[r.uuid, r.mig] - {me})),
         )
         for r in here
     }
+
+
+def _power_limit(reading: DeviceReading, base: Accelerator) -> float | None:
+    """Look the limit up by model; only where there is a draw to hold against it."""
+    return power_limit(reading.model, base.instance_type) if reading.power else None
 
 
 def _remembered(
@@ -259,24 +281,16 @@ def _places(nodes: Iterable[Node], control_plane: ControlPlane) -> dict[str, _Pl
     return places
 
 
-def _usd_per_hour(place: _Place, cluster: ClusterPolicy) -> float | None:
-    """Price of one accelerator: the instance's price over its accelerators; unknown is None."""
-    price = cluster.price_of(place.instance_type)
-    groups = [g for g in cluster.capacity if g.instance_type == place.instance_type]
-    size = place.accelerators or (groups[0].accelerators_per_instance if groups else 0)
-    return price.usd_per_hour / size if price and size else None
-
-
 def _fraction(profile: str) -> float:
     """Share of a GPU that a MIG profile such as `3g.40gb` is; anything else is a whole one."""
     head, _, tail = profile.partition("g.")
     return int(head) / _SEVENTHS if tail and head.isdigit() else 1.0
 
 
-def _empty_windows(cluster: ClusterPolicy) -> tuple[ActivityWindow, ...]:
+def _empty_windows(cluster: ClusterPolicy) -> tuple[Window, ...]:
     interval = cluster.metrics.scrape_interval_seconds
     return tuple(
-        ActivityWindow(
+        Window(
             minutes=minutes, expected=minutes * 60 // interval, present=0, maximum=None, mean=None
         )
         for minutes in cluster.windows()

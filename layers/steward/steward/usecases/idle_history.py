@@ -1,23 +1,33 @@
-"""Since when and until when an accelerator has been idle: looks back only for those that need it."""
+"""Since when and until when accelerators have been idle, or hung: looks back only where it must."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from steward.cluster.accelerators import Accelerator, IdleSince, State, judge
-from steward.cluster.judging import limits_of
-from steward.cluster.kueue import Workload
+from steward.cluster.accelerators import Accelerator, IdleSince, State
+from steward.cluster.judging import Judged, by_subject, judge_all
 from steward.cluster.memory import IdleStretch, Memory
 from steward.cluster.policy import ClusterPolicy, IdleLimits, Scope
 from steward.cluster.snapshot import IdleEnd
-from steward.ports import DeviceName, MetricsReader, Samples
+from steward.ports import Signal
+from steward.usecases import raw_samples
+from steward.usecases.hang_history import SIGNALS, hang_beginnings, hang_ends, hangs_over
+from steward.usecases.hang_samples import by_device
+from steward.usecases.raw_samples import (
+    Handovers,
+    device_of,
+    longest_gap,
+    observed,
+    remembered_device,
+    samples_in,
+)
 
-LOOK_BACK = timedelta(days=7)
-"""How far back the beginning of an idle stretch is looked for."""
-
-SAMPLE_BUDGET = 500_000
-"""Raw samples that one look-back may fetch; accelerators beyond it wait for the next tick."""
+if TYPE_CHECKING:
+    from steward.cluster.kueue import Workload
+    from steward.ports import DeviceName, MetricsReader, Samples
 
 
 def find_beginnings(
@@ -27,7 +37,7 @@ def find_beginnings(
     metrics: MetricsReader,
     end: datetime,
 ) -> tuple[Accelerator, ...]:
-    """Find where the idle stretches began that the memory does not know.
+    """Find where the stretches began that the memory does not know.
 
     Parameters
     ----------
@@ -39,55 +49,67 @@ def find_beginnings(
     cluster : ClusterPolicy
         Limits by holder.
     metrics : MetricsReader
-        Asked once, and only for these accelerators.
+        Asked at most twice, for idleness and for hangs, and only for these accelerators.
     end : datetime
         End of the detection window.
 
     Returns
     -------
     tuple of Accelerator
-        The same, with `idle_since` where it was found.
+        The same, with `idle_since` and `hung_since` where they were found.
 
     Raises
     ------
     StewardError
         What the metrics source raised; the caller decides to go on without.
     """
+    subjects = memory.subjects()
+    judged = judge_all(accelerators, cluster, end, subjects, readable=True)
+    idle = _idle_beginnings(judged, memory, cluster, metrics, end)
+    jobs = by_subject(judged, subjects).values()
+    hung = hang_beginnings(jobs, memory, cluster, metrics, end)
+    if not idle and not hung:
+        return tuple(accelerators)
+    return tuple(
+        replace(one, idle_since=idle.get(one.key), hung_since=hung.get(one.key))
+        for one in accelerators
+    )
+
+
+def _idle_beginnings(
+    judged: Iterable[Judged],
+    memory: Memory,
+    cluster: ClusterPolicy,
+    metrics: MetricsReader,
+    end: datetime,
+) -> dict[str, IdleSince]:
     known = memory.running_stretches()
-    wanted: dict[DeviceName, Accelerator] = {}
+    wanted: dict[DeviceName, Judged] = {}
     span = timedelta(0)
-    for accelerator in accelerators:
-        limits = limits_of(accelerator, cluster)
+    # What nothing is known of first: what is known as "at least" is asked for at every tick.
+    for one in sorted(judged, key=lambda one: one.accelerator.key in known):
+        accelerator = one.accelerator
         stretch = known.get(accelerator.key)
-        if accelerator.uuid is None or (
-            stretch and _seen_through(stretch, accelerator, cluster, end)
-        ):
+        if accelerator.uuid is None or not one.verdict.idle:
             continue
-        if not judge(accelerator, limits, end, readable=True).idle:
+        window = accelerator.window(one.limits.window_minutes)
+        if stretch and raw_samples.seen_through(stretch, [window], _gap(one.limits), cluster, end):
             continue
         # One query has one range: every series in it is fetched over the longest span.
-        longest = max(span, _span(accelerator, end))
-        if wanted and (len(wanted) + 1) * _samples_in(longest, cluster) > SAMPLE_BUDGET:
+        longest = max(span, raw_samples.life(accelerator, end))
+        samples = (len(wanted) + 1) * samples_in(longest, cluster)
+        if wanted and samples > raw_samples.SAMPLE_BUDGET:
             break
         span = longest
-        wanted[_name(accelerator)] = accelerator
+        wanted[device_of(accelerator)] = one
     if not wanted:
-        return tuple(accelerators)
-    answers = {
-        series.device: series for series in metrics.samples(end, span.total_seconds(), list(wanted))
-    }
-    since = {
-        wanted[device].key: found
-        for device, series in answers.items()
-        if (
-            found := beginning(
-                series, wanted[device], limits_of(wanted[device], cluster), end - span
-            )
-        )
-    }
-    return tuple(
-        replace(accelerator, idle_since=since.get(accelerator.key)) for accelerator in accelerators
-    )
+        return {}
+    begun = {}
+    for series in metrics.samples(end, span.total_seconds(), list(wanted)):
+        one = wanted[series.device]
+        if found := beginning(series, one.accelerator, one.limits, end - span):
+            begun[one.accelerator.key] = found
+    return begun
 
 
 def beginning(
@@ -114,19 +136,19 @@ def beginning(
         return None
     idle.reverse()
     return IdleSince(
-        first=idle[0], last=idle[-1], exact=bounded, observed_seconds=_observed(idle, limits)
+        first=idle[0], last=idle[-1], exact=bounded, observed_seconds=observed(idle, _gap(limits))
     )
 
 
 def find_ends(
-    accelerators: Iterable[Accelerator],
+    accelerators: Sequence[Accelerator],
     workloads: Iterable[Workload],
     memory: Memory,
     cluster: ClusterPolicy,
     metrics: MetricsReader,
     now: datetime,
 ) -> tuple[IdleEnd, ...]:
-    """Find the last idle sample of every remembered stretch that is not idle any more.
+    """Find the last sample of every remembered stretch that does not show any more.
 
     Looks past the end of the windows, up to `now`: no later tick will count the last minutes of
     what is over.
@@ -136,57 +158,39 @@ def find_ends(
     StewardError
         What the metrics source raised; the caller goes on without.
     """
-    running = memory.running_stretches()
-    held = {accelerator.key: accelerator for accelerator in accelerators}
-    end = cluster.window_end(now)
-    gone: dict[DeviceName, IdleStretch] = {}
-    for key, stretch in running.items():
-        accelerator = held.get(key)
-        if stretch.uuid is None:
-            continue
-        if accelerator is not None:
-            verdict = judge(accelerator, limits_of(accelerator, cluster), end, readable=True)
-            if verdict.state is not State.BUSY:
-                continue
-        device = DeviceName(
-            namespace=stretch.namespace, pod=stretch.pod, uuid=stretch.uuid, mig=stretch.mig
-        )
-        gone[device] = stretch
-    if not gone:
+    subjects = memory.subjects()
+    judged = judge_all(accelerators, cluster, cluster.window_end(now), subjects, readable=True)
+    held = {one.accelerator.key: one for one in judged}
+    idle = _idle_over(held, memory)
+    hangs = hangs_over(by_subject(judged, subjects), held.keys(), memory)
+    over = [*idle, *(stretch for stretches in hangs.values() for stretch in stretches)]
+    if not over:
         return ()
-    span = now - min(stretch.last for stretch in gone.values()) + timedelta(seconds=1)
-    answers = metrics.samples(now, min(span, LOOK_BACK).total_seconds(), list(gone))
-    finished = _finished(workloads)
-    taken = {(a.uuid, a.mig): a.holder.since for a in held.values()}
-    subjects = {s.key: incident.subject for incident in memory.idle for s in incident.stretches}
+    # One query for both, over what the longest of them needs.
+    span = now - min(stretch.last for stretch in over) + timedelta(seconds=1)
+    seconds = min(span, raw_samples.LOOK_BACK).total_seconds()
+    devices = list(dict.fromkeys(map(remembered_device, over)))
+    signals = SIGNALS if hangs else (Signal.ACTIVITY,)
+    answers = by_device(metrics.samples(now, seconds, devices, signals))
+    handovers = Handovers(accelerators, workloads)
     ends = []
-    for series in answers:
-        stretch = gone[series.device]
+    for stretch in idle:
+        series = answers[remembered_device(stretch)][Signal.ACTIVITY]
         limits = _limits(held.get(stretch.key), stretch, cluster)
-        until = [finished.get(subjects[stretch.key])]
-        if stretch.key not in held:
-            until.append(taken.get((stretch.uuid, stretch.mig)))
-        given_up = min((when for when in until if when is not None), default=None)
-        ends.append(ending(series, stretch, limits, given_up))
-    return tuple(ends)
+        until = handovers.given_up(stretch, subjects[stretch.key])
+        ends.append(ending(series, stretch, limits, until))
+    return (*ends, *hang_ends(hangs, held, handovers, cluster, answers))
 
 
-def _seen_through(
-    stretch: IdleStretch, accelerator: Accelerator, cluster: ClusterPolicy, end: datetime
-) -> bool:
-    """Tell whether its beginning is known, and nothing between then and now went unseen.
-
-    Where the window dropped samples the newest may be one of them, and after a gap that coverage
-    refuses some of the time is nobody's: only raw samples tell. At a pace slower than that gap two
-    ticks count as seen through, but never more than the window looked at.
-    """
-    limits = limits_of(accelerator, cluster)
-    window = accelerator.window(limits.window_minutes)
-    if window is None or window.invalid:
-        return False
-    pace = max(_longest_gap(limits), timedelta(minutes=2 * cluster.tick_minutes))
-    unseen = min(pace, timedelta(minutes=limits.window_minutes))
-    return stretch.exact and stretch.last >= end - unseen
+def _idle_over(held: Mapping[str, Judged], memory: Memory) -> list[IdleStretch]:
+    """Find the remembered idle stretches that do not show any more."""
+    over = []
+    for key, stretch in memory.running_stretches().items():
+        one = held.get(key)
+        active = one is None or one.verdict.state in {State.BUSY, State.SUSPECTED_HANG}
+        if stretch.uuid is not None and active:
+            over.append(stretch)
+    return over
 
 
 def ending(
@@ -210,53 +214,16 @@ def ending(
         if value > limits.activity_max or (given_up is not None and when > given_up):
             break
         idle.append(when)
-    return IdleEnd(key=stretch.key, last=idle[-1], observed_seconds=_observed(idle, limits))
+    return IdleEnd(key=stretch.key, last=idle[-1], observed_seconds=observed(idle, _gap(limits)))
 
 
-def _limits(
-    accelerator: Accelerator | None, stretch: IdleStretch, cluster: ClusterPolicy
-) -> IdleLimits:
-    if accelerator is not None:
-        return limits_of(accelerator, cluster)
+def _limits(one: Judged | None, stretch: IdleStretch, cluster: ClusterPolicy) -> IdleLimits:
+    if one is not None:
+        return one.limits
     team = cluster.team_of(stretch.namespace)
     scope = Scope(team=team.name if team else None, namespace=stretch.namespace)
     return cluster.limits(scope).idle
 
 
-def _observed(times: Sequence[datetime], limits: IdleLimits) -> float:
-    """Add up the time that samples cover; nobody saw what lies in a gap that coverage refuses."""
-    longest = _longest_gap(limits)
-    steps = (later - earlier for earlier, later in pairwise(times))
-    return sum(step.total_seconds() for step in steps if step <= longest)
-
-
-def _longest_gap(limits: IdleLimits) -> timedelta:
-    """Give the longest gap that a window may have and still carry a verdict."""
-    return timedelta(minutes=round(limits.window_minutes * (1 - limits.coverage_min), 6))
-
-
-def _finished(workloads: Iterable[Workload]) -> Mapping[str, datetime]:
-    found = {}
-    for workload in workloads:
-        condition = workload.condition("Finished")
-        if workload.owner and condition and condition.status and condition.since:
-            found[workload.owner.subject] = condition.since
-    return found
-
-
-def _span(accelerator: Accelerator, end: datetime) -> timedelta:
-    # Ranges are open on the left: a second more takes in a sample at the holder's very start.
-    return min(end - accelerator.holder.since + timedelta(seconds=1), LOOK_BACK)
-
-
-def _samples_in(span: timedelta, cluster: ClusterPolicy) -> int:
-    return int(span.total_seconds() / cluster.metrics.scrape_interval_seconds)
-
-
-def _name(accelerator: Accelerator) -> DeviceName:
-    return DeviceName(
-        namespace=accelerator.holder.namespace,
-        pod=accelerator.holder.pod,
-        uuid=accelerator.uuid or "",
-        mig=accelerator.mig,
-    )
+def _gap(limits: IdleLimits) -> timedelta:
+    return longest_gap(limits.window_minutes, limits.coverage_min)

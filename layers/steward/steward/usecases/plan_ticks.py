@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from steward.cluster.planning import Planned, SnapshotScope
 from steward.cluster.policy import ClusterPolicy
 from steward.errors import StewardError
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from steward.ports import Clock, PlanStore, SnapshotRequests
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+AUDIT_MINUTES = 24 * 60
+"""One audit a day (UTC), the first at a cluster's first tick."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,10 +56,15 @@ def plan_ticks(
     failed: dict[str, str] = {}
     for cluster in clusters:
         try:
-            if not snapshot_due(now, plans.last_due(cluster.name), cluster.tick_minutes):
+            last = plans.last(cluster.name)
+            audit = snapshot_due(now, last.audit, AUDIT_MINUTES)
+            if not audit and not snapshot_due(now, last.snapshot, cluster.tick_minutes):
                 continue
-            requests.ask(cluster.name, now, "tick")
-            plans.mark_due(cluster.name, now)
+            # An audit is a tick and more: it needs no tick beside it.
+            requests.ask(
+                cluster.name, now, "tick", SnapshotScope.AUDIT if audit else SnapshotScope.TICK
+            )
+            plans.mark(cluster.name, Planned(snapshot=now, audit=now if audit else last.audit))
         except StewardError as error:
             failed[cluster.name] = str(error)
         else:

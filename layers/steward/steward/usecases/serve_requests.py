@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from itertools import product
 
 import msgspec
 
+from steward.cluster.planning import SnapshotScope
 from steward.cluster.policy import ClusterPolicy
 from steward.errors import PermanentError, StewardError
 from steward.events import QueueRecord, parse_request
 from steward.telemetry import logger
-from steward.usecases.take_snapshot import Outcome, clusters_wanted
+from steward.usecases.take_snapshot import OLDEST_REQUEST, Outcome, clusters_wanted
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +26,7 @@ def serve_requests(
     records: Iterable[QueueRecord],
     clusters: Sequence[ClusterPolicy],
     now: datetime,
-    take: Callable[[ClusterPolicy, datetime], Outcome],
+    take: Callable[[ClusterPolicy, datetime, SnapshotScope], Outcome],
 ) -> Served:
     """Reduce a batch to distinct clusters and take one snapshot of each.
 
@@ -33,20 +35,20 @@ def serve_requests(
     records : iterable of QueueRecord
         Messages of `plan_ticks`, or events that a rule put on the queue.
     clusters : sequence of ClusterPolicy
-        Every cluster of the policy.
+        The clusters of the policy that this stack reads; another stack reads the others.
     now : datetime
         Requests are dropped by their age against it.
     take : callable
-        Takes the snapshot of a cluster, told when the newest request for it was made.
+        Takes the snapshot of a cluster, told when the newest request of that scope was made.
 
     Returns
     -------
     Served
         A malformed message is failed (it ends in the dead-letter queue, where it can be read); so
         are all messages for a cluster whose snapshot could not be stored. A request that is too
-        old, or for a cluster that the policy does not know, is dropped and counted.
+        old, or for a cluster that this stack does not read, is dropped, named and counted.
     """
-    newest: dict[str, datetime] = {}
+    newest: dict[tuple[str, SnapshotScope], datetime] = {}
     messages: dict[str, list[str]] = {}
     failed: set[str] = set()
     dropped = 0
@@ -58,16 +60,22 @@ def serve_requests(
             failed.add(record.message_id)
             continue
         wanted = clusters_wanted(request, clusters, now)
-        dropped += not wanted
+        if not wanted:
+            dropped += 1
+            reason = "too old" if now - request.at > OLDEST_REQUEST else "not read by this stack"
+            logger.warning("request dropped", cluster=request.cluster, reason=reason)
         for cluster in wanted:
-            newest[cluster.name] = max(request.at, newest.get(cluster.name, request.at))
+            key = (cluster.name, request.scope)
+            newest[key] = max(request.at, newest.get(key, request.at))
             messages.setdefault(cluster.name, []).append(record.message_id)
     outcomes = []
-    for cluster in clusters:
-        if cluster.name not in newest:
+    # The audit first: it answers the wishes for a tick that came with it.
+    for cluster, scope in product(clusters, (SnapshotScope.AUDIT, SnapshotScope.TICK)):
+        asked = newest.get((cluster.name, scope))
+        if asked is None:
             continue
         try:
-            outcomes.append(take(cluster, newest[cluster.name]))
+            outcomes.append(take(cluster, asked, scope))
         except StewardError as error:
             logger.error("snapshot not stored", cluster=cluster.name, error=str(error))
             failed.update(messages[cluster.name])

@@ -1,0 +1,107 @@
+"""What the tests deploy: the template as it is read, and a full set of parameters for each role."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cfnlint import core
+from cfnlint.config import ConfigMixIn
+from cfnlint.decode import cfn_yaml
+from cfnlint.decode.decode import decode_str
+from cfnlint.runner import run_template_by_data
+
+ROOT = Path(__file__).parents[2]
+
+type Document = dict[str, Any]
+"""A template, or a part of one, with intrinsic functions in their long form."""
+
+type Deploy = Callable[[str], Document]
+"""Gives the resources of a deployment of a role, its conditions decided."""
+
+HOUSE_RULES = Path(__file__).parent / "rules"
+
+HUB = {
+    "SlackSecretArn": "arn:aws:secretsmanager:us-east-1:111122223333:secret:gpu-steward/slack-a1b2c3",
+    "SpokeQueueArns": "arn:aws:sqs:eu-west-1:444455556666:spoke-snapshot-requests",
+    "SpokeAccountIds": "444455556666,777788889999",
+    "MemberAccountIds": "222233334444",
+}
+READER = {
+    "ClusterArns": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghij12",
+    "EksClusterArns": "arn:aws:eks:us-east-1:111122223333:cluster/ml-shared-01-eks",
+    "AmpWorkspaceArns": "arn:aws:aps:us-east-1:111122223333:workspace/ws-1",
+    "AssumeRoleArns": "arn:aws:iam::222233334444:role/gpu-steward-reader",
+    "SubnetIds": "subnet-0123456789abcdef0",
+    "SecurityGroupIds": "sg-0123456789abcdef0",
+}
+SPOKE = {
+    "HubAccountId": "111122223333",
+    "HubBucket": "gpu-steward-bucket-abc",
+    "HubBusArn": "arn:aws:events:us-east-1:111122223333:event-bus/gpu-steward",
+}
+GIVEN = {
+    "both": {"Role": "both", **HUB, **READER},
+    "hub": {"Role": "hub", **HUB},
+    "spoke": {"Role": "spoke", **READER, **SPOKE},
+}
+"""Parameters of a deployment of each role that leaves nothing out that the role may have."""
+
+
+def read(path: Path) -> Document:
+    document: Document = json.loads(json.dumps(cfn_yaml.load(str(path))))
+    return document
+
+
+def of_type(resources: Document, kind: str) -> dict[str, Document]:
+    return {n: r["Properties"] for n, r in resources.items() if r["Type"] == kind}
+
+
+def as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def statements(resources: Document, role: str, name: str) -> dict[str, Document]:
+    (policy,) = resources[name]["Properties"]["Policies"]
+    items = spelt(policy["PolicyDocument"]["Statement"], role)
+    return {item["Sid"]: item for item in items}
+
+
+def spelt(value: Any, role: str) -> Any:
+    """Spell out what CloudFormation would: parameters as given, resources as `<id>` or `<id.Arn>`."""
+    if isinstance(value, list):
+        return [spelt(item, role) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "Ref" in value:
+        return _named(value["Ref"], role)
+    if "Fn::GetAtt" in value:
+        return f"<{'.'.join(value['Fn::GetAtt'])}>"
+    if "Fn::Sub" in value:
+        text, own = (
+            value["Fn::Sub"] if isinstance(value["Fn::Sub"], list) else (value["Fn::Sub"], {})
+        )
+        return re.sub(
+            r"\$\{([^}]+)\}",
+            lambda m: spelt(own[m[1]], role) if m[1] in own else _named(m[1], role),
+            text,
+        )
+    return {key: spelt(item, role) for key, item in value.items()}
+
+
+def _named(name: str, role: str) -> Any:
+    if name == "AWS::Partition":
+        return "aws"
+    if name.endswith(("Arns", "Ids")):
+        return GIVEN[role][name].split(",")
+    return GIVEN[role].get(name, f"<{name}>")
+
+
+def faults(document: Document) -> list[str]:
+    """Lint a deployment with cfn-lint's own rules and the house's."""
+    node, errors = decode_str(json.dumps(document))
+    assert not errors
+    rules = core.get_rules([str(HOUSE_RULES)], [], ["W"])
+    config = ConfigMixIn(regions=["us-east-1"])
+    return [f"{m.rule.id} {m.message}" for m in run_template_by_data(node, config, rules)]
