@@ -23,8 +23,8 @@ from local.recording import moment
 from steward.aws_errors import aws_call
 from steward.cluster.policy import ClusterPolicy, MetricsBackend
 from steward.errors import ConfigError, DeniedError, PermanentError, RetryableError
-from steward.sources import promql
-from steward.sources.prometheus_api import QueryApi
+from steward.sources.prometheus import promql
+from steward.sources.prometheus.api import QueryApi
 
 _DURATION = re.compile(r"([1-9]\d*)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

@@ -8,7 +8,7 @@ from typing import Any
 
 from local.capture.kubernetes_scrub import Json
 from local.capture.names import Pseudonyms, names_person
-from steward.sources.control_plane_add_ons import KEPT
+from steward.sources.control_plane.add_ons import KEPT
 
 _DROPPED = frozenset(
     {

@@ -15,7 +15,7 @@ from local.capture.names import Pseudonyms
 from local.live import Live
 from local.metrics.openmetrics import Series, write
 from steward.errors import DeniedError, PermanentError, RetryableError
-from steward.sources import promql
+from steward.sources.prometheus import promql
 
 _SECONDS = 120.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

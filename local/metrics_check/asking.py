@@ -14,8 +14,8 @@ from local.metrics_check.judging import Sighting
 from local.metrics_check.needs import Need, metric_names
 from steward.cluster.control_plane import AddOn
 from steward.errors import PermanentError, StewardError
-from steward.sources import promql
-from steward.sources.control_plane_add_ons import read_add_on
+from steward.sources.control_plane.add_ons import read_add_on
+from steward.sources.prometheus import promql
 
 EXPORTERS = "(?s:.*(dcgm|exporter|neuron-monitor).*)"
 """Pods of exporters: a series that names one as its pod was not attributed to who holds the card."""

@@ -19,7 +19,7 @@ from werkzeug.wrappers import Request, Response
 from local.recording import Recording
 from local.standins.aws_wire import RefusedError
 from local.standins.cloudwatch import CloudWatchStandin
-from steward.sources.container_insights import ContainerInsightsMetrics
+from steward.sources.container_insights.reader import ContainerInsightsMetrics
 from tests.recordings import iso
 
 DEVICES = "ContainerInsights"

@@ -12,9 +12,9 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from local.standins.kubernetes import Fault, KubernetesStandin
 from steward.clock import FixedClock
 from steward.ports import Clock, KubernetesReading, Wanted
-from steward.sources.control_plane import EksEndpoint
-from steward.sources.kubernetes import KubernetesApi
-from steward.sources.kubernetes_objects import CREATED_BY
+from steward.sources.control_plane.reader import EksEndpoint
+from steward.sources.kubernetes.objects import CREATED_BY
+from steward.sources.kubernetes.reader import KubernetesApi
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -16,7 +16,7 @@ from local.standins.prometheus import PrometheusStandin
 from steward.cluster.accelerators import Window
 from steward.cluster.kueue import KueueMetrics
 from steward.ports import DeviceName, DeviceReading, MetricsReading, Samples, Signal
-from steward.sources.prometheus import PrometheusMetrics
+from steward.sources.prometheus.reader import PrometheusMetrics
 
 BLANKS = (2147483632.0, 9223372036854775792.0, 140737488355328.0)
 """DCGM's "no value" for 32-bit, 64-bit and floating fields (dcgm_structs.h)."""

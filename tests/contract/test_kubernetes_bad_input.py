@@ -12,7 +12,7 @@ from local.standins.kubernetes import Fault
 from steward.clock import SystemClock
 from steward.cluster.snapshot import Part, PartStatus
 from steward.ports import KubernetesReading, Wanted
-from steward.sources import kubernetes_http
+from steward.sources.kubernetes import session as kubernetes_http
 from tests.contract.kubernetes_cluster import (
     NOW,
     Json,

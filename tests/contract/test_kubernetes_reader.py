@@ -35,9 +35,9 @@ from steward.cluster.pods import GpuPod
 from steward.cluster.snapshot import Node, Part, PartStatus
 from steward.errors import ConfigError, DeniedError, PermanentError, StewardError
 from steward.ports import KubernetesReading, Wanted
-from steward.sources.control_plane import EksEndpoint
-from steward.sources.kubernetes import KubernetesApi
-from steward.sources.kubernetes_http import PAGE
+from steward.sources.control_plane.reader import EksEndpoint
+from steward.sources.kubernetes.reader import KubernetesApi
+from steward.sources.kubernetes.session import PAGE
 from tests.contract.kubernetes_cluster import (
     NOW,
     Json,

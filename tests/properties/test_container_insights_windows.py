@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steward.sources.container_insights_naming import NEURON, Family, Strand
-from steward.sources.container_insights_windows import merge, window
+from steward.sources.container_insights.naming import NEURON, Family, Strand
+from steward.sources.container_insights.windows import merge, window
 
 NOON = datetime(2026, 11, 5, 12, tzinfo=UTC)
 FAMILY: Family = NEURON.activity

@@ -8,9 +8,9 @@ from botocore.session import get_session
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steward.sources.control_plane_fields import listing
-from steward.sources.control_plane_nouns import read_node
-from steward.sources.control_plane_wire import mend
+from steward.sources.control_plane.fields import listing
+from steward.sources.control_plane.nouns import read_node
+from steward.sources.control_plane.wire import mend
 
 OPERATION = get_session().get_service_model("sagemaker").operation_model("ListClusterNodes")
 PARSER = create_parser("json")

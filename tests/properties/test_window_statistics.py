@@ -22,7 +22,7 @@ from local.metrics.server import RealPrometheus, available
 from steward.cluster.accelerators import Window
 from steward.cluster.snapshot import InvalidSamples
 from steward.ports import DeviceName, MetricsReading, Signal
-from steward.sources.prometheus import PrometheusMetrics
+from steward.sources.prometheus.reader import PrometheusMetrics
 from tests.contract.metrics_series import standin
 
 ENGINE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"

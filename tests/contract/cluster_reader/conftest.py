@@ -7,7 +7,7 @@ import pytest
 
 from local.standins.aws import AwsStandin
 from steward.cluster.policy import ClusterPolicy
-from steward.sources.control_plane import ControlPlaneReader
+from steward.sources.control_plane.reader import ControlPlaneReader
 from tests.contract.cluster_reader.answers import CLUSTER, NOW
 from tests.contract.cluster_reader.readers import ReaderOf, Serve, StepClock, record, served
 

@@ -18,7 +18,7 @@ from werkzeug.serving import make_server
 from local.recording import Recording
 from steward.cluster.policy import ClusterPolicy
 from steward.ports import ControlPlaneReading
-from steward.sources.control_plane import ControlPlaneReader
+from steward.sources.control_plane.reader import ControlPlaneReader
 from tests.contract.cluster_reader.answers import CLUSTER, NOW
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import pytest
 
 from steward.errors import DeniedError, PermanentError, RetryableError
-from steward.sources.control_plane import EksEndpoint
+from steward.sources.control_plane.reader import EksEndpoint
 from tests.contract.cluster_reader.answers import error, world
 from tests.contract.cluster_reader.readers import ReaderOf, Serve, stub
 

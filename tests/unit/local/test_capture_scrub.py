@@ -15,8 +15,8 @@ from local.capture.policy_copy import copy_policy
 from local.metrics_check.needs import NEEDS
 from local.policy import load
 from local.replay import ROOT
-from steward.sources.device_families import BY_METRIC
-from steward.sources.kueue_metrics import EVICTED, GAUGES
+from steward.sources.prometheus.families import BY_METRIC
+from steward.sources.prometheus.kueue import EVICTED, GAUGES
 
 ACCOUNT = "123456789012"
 SECRET = "s3cr3t"

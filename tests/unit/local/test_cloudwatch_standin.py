@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from local.recording.cloudwatch import read_cloudwatch
 from steward.errors import ConfigError, DeniedError, RetryableError
-from steward.sources.container_insights import ContainerInsightsMetrics
+from steward.sources.container_insights.reader import ContainerInsightsMetrics
 from tests.contract.cloudwatch import gpu, minutes, record, standin
 
 END = datetime(2026, 11, 5, 12, 0, tzinfo=UTC)

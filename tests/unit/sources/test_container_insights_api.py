@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from steward.errors import DeniedError, PermanentError, RetryableError
-from steward.sources.container_insights_api import Asked, CloudWatchApi
-from steward.sources.container_insights_naming import Metric
+from steward.sources.container_insights.api import Asked, CloudWatchApi
+from steward.sources.container_insights.naming import Metric
 
 START = int(datetime(2026, 11, 5, 11, 0, tzinfo=UTC).timestamp())
 HOUR = Asked("Maximum", range(START, START + 3600, 60))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steward.cluster.policy import HangLimits, IdleLimits, Override, Thresholds
-from steward.sources.container_insights_readings import Need
+from steward.sources.container_insights.readings import Need
 from tests.builders import a_cluster
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -37,8 +37,16 @@ def test_whatever_the_policy_calls_idle_or_hanging_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("backend", "own", "others"),
     [
-        ("PROMETHEUS", "steward.sources.prometheus", "steward.sources.container_insights"),
-        ("CONTAINER_INSIGHTS", "steward.sources.container_insights", "steward.sources.prometheus"),
+        (
+            "PROMETHEUS",
+            "steward.sources.prometheus.reader",
+            "steward.sources.container_insights.reader",
+        ),
+        (
+            "CONTAINER_INSIGHTS",
+            "steward.sources.container_insights.reader",
+            "steward.sources.prometheus.reader",
+        ),
     ],
 )
 def test_each_backend_is_loaded_only_where_the_policy_names_it(

@@ -13,7 +13,7 @@ from botocore.session import get_session
 
 from steward.clock import FixedClock
 from steward.errors import PermanentError
-from steward.sources.eks_token import EksToken
+from steward.sources.kubernetes.eks_token import EksToken
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 SECRET = "secret-access-key"

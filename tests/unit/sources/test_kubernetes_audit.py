@@ -13,8 +13,8 @@ from steward.cluster.audit import (
     ResourceQuota,
     ServiceAccount,
 )
-from steward.sources import kubernetes_audit as audit
-from steward.sources.kubernetes_fields import MalformedError
+from steward.sources.kubernetes import audit
+from steward.sources.kubernetes.fields import MalformedError
 
 NS = "hyperpod-ns-research"
 

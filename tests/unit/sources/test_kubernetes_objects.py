@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from steward.cluster.snapshot import Node
-from steward.sources import kubernetes_objects as objects
-from steward.sources.kubernetes_fields import MalformedError
-from steward.sources.kubernetes_objects import BoundPod, Reference
-from steward.sources.kubernetes_shapes import Metadata, NodeShape, PodShape, Shape
+from steward.sources.kubernetes import objects
+from steward.sources.kubernetes.fields import MalformedError
+from steward.sources.kubernetes.objects import BoundPod, Reference
+from steward.sources.kubernetes.shapes import Metadata, NodeShape, PodShape, Shape
 
 type Json = dict[str, Any]
 

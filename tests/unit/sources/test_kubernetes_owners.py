@@ -7,8 +7,8 @@ import pytest
 
 from steward.cluster.accelerators import Owner
 from steward.cluster.pods import GpuPod
-from steward.sources.kubernetes_objects import BoundPod, Reference
-from steward.sources.kubernetes_owners import (
+from steward.sources.kubernetes.objects import BoundPod, Reference
+from steward.sources.kubernetes.owners import (
     DEPTH,
     OWNER_KINDS,
     Link,

@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from steward.sources.kubernetes_fields import MalformedError
-from steward.sources.kubernetes_requests import (
+from steward.sources.kubernetes.fields import MalformedError
+from steward.sources.kubernetes.requests import (
     Amounts,
     effective_requests,
     is_accelerator,
     may_request_accelerators,
 )
-from steward.sources.kubernetes_shapes import PodSpec
+from steward.sources.kubernetes.shapes import PodSpec
 
 GPU = "nvidia.com/gpu"
 

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from steward.cluster.kueue import KueueEvent
-from steward.sources.kubernetes_fields import MalformedError
-from steward.sources.kueue_events import EventShape, read_event
+from steward.sources.kubernetes.fields import MalformedError
+from steward.sources.kueue.events import EventShape, read_event
 
 type Json = dict[str, Any]
 

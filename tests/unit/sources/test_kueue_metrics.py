@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steward.sources.device_samples import Points
-from steward.sources.device_series import LARGEST_LABELS
-from steward.sources.kueue_metrics import Gauge, eviction, gauge, increase, reading
+from steward.sources.prometheus.kueue import Gauge, eviction, gauge, increase, reading
+from steward.sources.prometheus.samples import Points
+from steward.sources.prometheus.series import LARGEST_LABELS
 
 
 def sampled(values: list[float], first: int = 0) -> Points:

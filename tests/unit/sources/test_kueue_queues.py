@@ -13,9 +13,9 @@ from steward.cluster.kueue import (
     Preemption,
     QueueCounts,
 )
-from steward.sources import kueue_queues
-from steward.sources.kubernetes_fields import MalformedError
-from steward.sources.kueue_queue_shapes import ClusterQueueShape, CohortShape, LocalQueueShape
+from steward.sources.kubernetes.fields import MalformedError
+from steward.sources.kueue import queues as kueue_queues
+from steward.sources.kueue.queue_shapes import ClusterQueueShape, CohortShape, LocalQueueShape
 
 type Json = dict[str, Any]
 

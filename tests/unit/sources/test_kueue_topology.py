@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steward.cluster.kueue import ResourceFlavor, Taint, Topology, WorkloadPriorityClass
-from steward.sources.kubernetes_fields import MalformedError
-from steward.sources.kueue_setup import (
+from steward.sources.kubernetes.fields import MalformedError
+from steward.sources.kueue.setup import (
     PriorityClassShape,
     ResourceFlavorShape,
     read_flavor,
     read_priority_class,
 )
-from steward.sources.kueue_topology import Assignment, TopologyShape, nodes_of, read_topology
+from steward.sources.kueue.topology import Assignment, TopologyShape, nodes_of, read_topology
 
 type Json = dict[str, Any]
 

@@ -8,9 +8,9 @@ import pytest
 
 from steward.cluster.accelerators import Owner
 from steward.cluster.kueue import AdmissionCheck, Evictions, PodSet, Requeue, Workload
-from steward.sources import kueue_workloads
-from steward.sources.kubernetes_fields import MalformedError
-from steward.sources.kueue_workload_shapes import WorkloadShape, finished_before
+from steward.sources.kubernetes.fields import MalformedError
+from steward.sources.kueue import workloads as kueue_workloads
+from steward.sources.kueue.workload_shapes import WorkloadShape, finished_before
 
 type Json = dict[str, Any]
 

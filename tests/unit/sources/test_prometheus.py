@@ -21,8 +21,8 @@ from werkzeug.wrappers import Request, Response
 
 from steward.errors import DeniedError, PermanentError, RetryableError, StewardError
 from steward.ports import DeviceName, MetricsReading, Signal
-from steward.sources import prometheus_api
-from steward.sources.prometheus import MOST_NAMED, PrometheusMetrics
+from steward.sources.prometheus import api as prometheus_api
+from steward.sources.prometheus.reader import MOST_NAMED, PrometheusMetrics
 
 END = datetime(2026, 11, 2, 12, 0, 0, 250_999, tzinfo=UTC)
 ENGINE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"

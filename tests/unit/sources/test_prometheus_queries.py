@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steward.sources.promql import TAG, one_of, over_time, selector, tagged_union
+from steward.sources.prometheus.promql import TAG, one_of, over_time, selector, tagged_union
 
 # Any text that JSON and UTF-8 can carry; lone surrogates can reach neither Kubernetes nor a query.
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steward.ports import DeviceReading
-from steward.sources.device_answers import Answers
-from steward.sources.device_asked import COUNT, MAXIMUM, MEAN, MINIMUM, STATISTICS, Asked
-from steward.sources.device_families import ENGINE, TENSOR, UTILISATION
-from steward.sources.device_samples import Points, Raw, merge
-from steward.sources.device_series import Key
-from steward.sources.device_windows import reading
+from steward.sources.prometheus.answers import Answers
+from steward.sources.prometheus.asked import COUNT, MAXIMUM, MEAN, MINIMUM, STATISTICS, Asked
+from steward.sources.prometheus.families import ENGINE, TENSOR, UTILISATION
+from steward.sources.prometheus.samples import Points, Raw, merge
+from steward.sources.prometheus.series import Key
+from steward.sources.prometheus.windows import reading
 
 END = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 END_MS = 1793620800_000

@@ -9,9 +9,9 @@ from steward.clock import SystemClock
 from steward.cluster.policy import ClusterPolicy, MetricsBackend
 from steward.settings import Settings
 from steward.sources.assumed_role import session_for
-from steward.sources.control_plane import ControlPlaneReader, EksEndpoint
-from steward.sources.eks_token import EksToken
-from steward.sources.kubernetes import KubernetesApi
+from steward.sources.control_plane.reader import ControlPlaneReader, EksEndpoint
+from steward.sources.kubernetes.eks_token import EksToken
+from steward.sources.kubernetes.reader import KubernetesApi
 
 if TYPE_CHECKING:
     import boto3
@@ -99,10 +99,10 @@ class _Readers:
         return self._prometheus()
 
     def _container_insights(self) -> MetricsReader:
-        from steward.sources.container_insights import (  # noqa: PLC0415 - see metrics
+        from steward.sources.container_insights.reader import (  # noqa: PLC0415 - see metrics
             ContainerInsightsMetrics,
         )
-        from steward.sources.container_insights_readings import Need  # noqa: PLC0415 - see metrics
+        from steward.sources.container_insights.readings import Need  # noqa: PLC0415 - see metrics
 
         return ContainerInsightsMetrics(
             self._cluster.eks_name,
@@ -113,7 +113,7 @@ class _Readers:
         )
 
     def _prometheus(self) -> MetricsReader:
-        from steward.sources.prometheus import PrometheusMetrics  # noqa: PLC0415 - see metrics
+        from steward.sources.prometheus.reader import PrometheusMetrics  # noqa: PLC0415 - see metrics
 
         source = self._cluster.metrics
         signed = source.sigv4 and not self._local

@@ -1,0 +1,1 @@
+"""SageMaker and EKS, read into the nouns."""

@@ -1,0 +1,1 @@
+"""Kueue's objects, in either API form, reduced to one model."""

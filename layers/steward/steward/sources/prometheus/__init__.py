@@ -1,0 +1,1 @@
+"""Accelerator and Kueue metrics from Prometheus or Amazon Managed Prometheus."""
