@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from steward.cluster.accelerators import Window
-from steward.cluster.control_plane import ControlPlane
+from steward.cluster.control_plane import AddOn, ControlPlane
 from steward.cluster.kueue import KueueMetrics, Workload
 from steward.cluster.namespaces import governed
 from steward.cluster.planning import Planned, SnapshotScope
@@ -216,8 +216,10 @@ class FakeSources:
     def cluster(self, cluster: object) -> "FakeSources":
         return self
 
-    def read(self) -> ControlPlaneReading:
-        return ControlPlaneReading(control_plane=ControlPlane(), parts=())
+    def read(self, *, add_ons: bool = True) -> ControlPlaneReading:
+        installed = (AddOn(name="observability", version="v1", status="ACTIVE"),)
+        control_plane = ControlPlane(add_ons=installed if add_ons else None)
+        return ControlPlaneReading(control_plane=control_plane, parts=())
 
     def kubernetes(self, cluster: object) -> FakeKubernetes:
         return self.kube

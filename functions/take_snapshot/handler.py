@@ -26,7 +26,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     )
     batch = parse(QueueEvent, event, "snapshot-requests")
     clusters = app.policy.read_by(app.settings.snapshot_requests_url, spoke=app.settings.spoke)
-    served = serve_requests(batch.records, clusters, app.clock.now(), take)
+    served = serve_requests(
+        batch.records,
+        clusters,
+        app.clock.now(),
+        take,
+        lambda: context.get_remaining_time_in_millis() / 1000,
+    )
     for outcome in served.outcomes:
         logger.info(
             "snapshot",

@@ -80,5 +80,6 @@ class EksStandin:
 
     def _check_installed(self, addon: str, now: datetime) -> None:
         listed = self._recording.eks("ListAddons", None, now) or {}
-        if "addons" in listed and addon not in listed["addons"]:
+        names = listed.get("addons")
+        if isinstance(names, list) and addon not in names:
             raise RefusedError("ResourceNotFoundException", f"No addon: {addon} found in cluster")

@@ -672,6 +672,14 @@ def test_a_token_never_travels_in_the_clear() -> None:
     assert server.requests == []
 
 
+def test_an_endpoint_without_an_authority_trusts_nobody() -> None:
+    # Left to its library, it would trust whoever the system trusts.
+    endpoint = EksEndpoint(endpoint="https://127.0.0.1:9", ca_data="", name="ml-shared-01-eks")
+    reading = KubernetesApi(lambda: endpoint, lambda: "secret", FixedClock(NOW)).read(Wanted())
+    assert {one.status for one in reading.parts} == {PartStatus.UNREADABLE}
+    assert all("names no certificate authority" in one.detail for one in reading.parts)
+
+
 def test_the_clusters_own_authority_is_trusted(tmp_path: Path) -> None:
     ca_data, context = certificate(tmp_path)
     with served(standin(everything()), context) as url:

@@ -7,6 +7,7 @@ Imports stand inside the properties on purpose: a function pays only for what it
 
 from __future__ import annotations
 
+import gc
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from steward import ports
     from steward.stores.bucket import Objects
     from steward.stores.state import Rows
+
+
+# A function's heap grows once and is thrown away: collecting it on the way up is a tenth of a cold
+# start (docs/decisions/0010), and finds nothing.
+gc.set_threshold(50_000, 20, 50)
 
 
 class App:

@@ -59,8 +59,8 @@ class ControlPlaneReading(msgspec.Struct, frozen=True, kw_only=True):
 class ClusterReader(Protocol):
     """SageMaker and EKS for one cluster; never raises for a refused call: it becomes a part."""
 
-    def read(self) -> ControlPlaneReading:
-        """Read the control plane; every operation is one part."""
+    def read(self, *, add_ons: bool = True) -> ControlPlaneReading:
+        """Read the control plane; every operation is one part. Add-ons are read where asked for."""
         ...
 
 

@@ -34,10 +34,14 @@ class FakeReader:
         "eks/DescribeAddon": (),
     }
 
-    def read(self) -> ControlPlaneReading:
+    def read(self, *, add_ons: bool = True) -> ControlPlaneReading:
         blank = {f.name: f.default for f in msgspec.structs.fields(ControlPlane)}
         seen, parts = self.whole, []
+        if not add_ons:
+            seen = replace(seen, add_ons=None)
         for name, told in self.TELLS.items():
+            if name == "eks/ListAddons" and not add_ons:
+                continue
             if name == "sagemaker/DescribeClusterSchedulerConfig" and seen.scheduler is None:
                 continue
             if name == "eks/DescribeAddon" and not seen.add_ons:

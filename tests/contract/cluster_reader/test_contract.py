@@ -84,6 +84,13 @@ def test_a_refused_operation_becomes_a_part_and_the_rest_is_read(
     assert statuses(reading) == dict.fromkeys(PARTS, "ok") | {part: status}
 
 
+def test_add_ons_are_left_alone_where_nobody_asks_for_them(make: Make) -> None:
+    reading = make(world()).read(add_ons=False)
+    assert reading.control_plane == replace(WELL, add_ons=None)
+    read = [name for name in PARTS if name not in {"eks/ListAddons", "eks/DescribeAddon"}]
+    assert statuses(reading) == dict.fromkeys(read, "ok")
+
+
 def test_a_cluster_that_may_not_be_described_still_has_nodes_and_quotas(make: Make) -> None:
     # Without the ARN the lists cannot be filtered; here they name one cluster only.
     answers = world() | {"sagemaker/DescribeCluster": error("AccessDeniedException")}

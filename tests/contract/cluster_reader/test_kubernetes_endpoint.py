@@ -1,11 +1,15 @@
 """The Kubernetes endpoint, over HTTP and under Stubber."""
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
+from werkzeug.wrappers import Response
 
 from steward.errors import DeniedError, PermanentError, RetryableError
 from steward.sources.control_plane.reader import EksEndpoint
 from tests.contract.cluster_reader.answers import error, world
-from tests.contract.cluster_reader.readers import ReaderOf, Serve, stub
+from tests.contract.cluster_reader.readers import ReaderOf, Serve, StepClock, served, stub
 
 
 def test_the_endpoint_is_the_rigs_and_is_asked_for_once(serve: Serve, reader_of: ReaderOf) -> None:
@@ -47,3 +51,25 @@ def test_a_cluster_that_has_no_endpoint_yet_is_named(reader_of: ReaderOf) -> Non
     reader = stub(reader_of(), {"eks/DescribeCluster": {"cluster": {"status": "CREATING"}}})
     with pytest.raises(PermanentError, match="ml-shared-01-eks: endpoint is missing"):
         reader.kubernetes_endpoint()
+
+
+def test_asking_for_the_endpoint_by_itself_ends(
+    monkeypatch: pytest.MonkeyPatch, reader_of: ReaderOf
+) -> None:
+    # Nobody has read before, as where the control plane's own deadline had passed. The ten seconds
+    # begin at 0 s; at 6 s a look at the clock, the first request would leave at 6 s, in time, and
+    # its repetition at 12 s.
+    monkeypatch.delenv("AWS_MAX_ATTEMPTS")
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
+    asked: list[str] = []
+
+    def throttling(environ: Any, start_response: Any) -> Any:
+        asked.append(environ["PATH_INFO"])
+        return Response('{"__type":"ThrottlingException"}', status=429)(environ, start_response)
+
+    with served(throttling) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        reader = reader_of(clock=StepClock(step=timedelta(seconds=6)))
+        with pytest.raises(RetryableError, match="no time left: the control plane may take 10 s"):
+            reader.kubernetes_endpoint()
+    assert len(asked) == 1

@@ -215,3 +215,44 @@ def test_of_several_policies_the_one_in_force_is_taken(serve: Serve, reader_of: 
     ]
     serve(answers)
     assert reader_of().read().control_plane.scheduler == WELL.scheduler
+
+
+def two_policies() -> dict[str, Any]:
+    """Answers of a cluster that has an old policy beside the one in force."""
+    answers = world()
+    answers["sagemaker/DescribeClusterSchedulerConfig.s12345678901"] = answers.pop(
+        "sagemaker/DescribeClusterSchedulerConfig"
+    )
+    answers["sagemaker/ListClusterSchedulerConfigs"]["ClusterSchedulerConfigSummaries"] = [
+        scheduler("s99999999999", "Deleting"),
+        scheduler("s12345678901", "Created"),
+    ]
+    return answers
+
+
+@pytest.mark.parametrize(
+    "other", [error("ResourceNotFound"), {"ClusterSchedulerConfigId": "s99999999999"}]
+)
+def test_a_policy_that_is_gone_or_malformed_does_not_hide_the_one_in_force(
+    serve: Serve, reader_of: ReaderOf, other: dict[str, Any]
+) -> None:
+    operation = "sagemaker/DescribeClusterSchedulerConfig"
+    serve(two_policies() | {f"{operation}.s99999999999": other})
+    reading = reader_of().read()
+    assert reading.control_plane.scheduler == WELL.scheduler
+    assert statuses(reading)[operation] == "ok"
+    assert details(reading)[operation]  # and it says which was lost
+
+
+def test_where_the_policy_in_force_is_refused_the_failed_one_does_not_stand_for_it(
+    serve: Serve, reader_of: ReaderOf
+) -> None:
+    operation = "sagemaker/DescribeClusterSchedulerConfig"
+    answers = two_policies()
+    old = answers[f"{operation}.s12345678901"] | {"Status": "Deleting"}
+    answers[f"{operation}.s99999999999"] = old
+    answers[f"{operation}.s12345678901"] = error("AccessDeniedException")
+    serve(answers)
+    reading = reader_of().read()
+    assert reading.control_plane.scheduler is None
+    assert statuses(reading)[operation] == "denied"

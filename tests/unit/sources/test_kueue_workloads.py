@@ -24,7 +24,11 @@ def read_workload(item: Json) -> Workload:
 
 def preempted() -> Json:
     """A preempted Workload that is pending again, as Kueue 0.19 prints it."""
-    why = "Preempted to accommodate a workload (UID: 9d10-2) due to reclamation within the cohort"
+    why = (
+        "Preempted to accommodate a workload (UID: 9d10-2, JobUID: 31bb-2) due to reclamation "
+        "within the cohort; preemptor path: /shared-pool/hyperpod-ns-speech-clusterqueue; "
+        "preemptee path: /shared-pool/hyperpod-ns-vision-clusterqueue"
+    )
     return {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "Workload",
@@ -33,6 +37,7 @@ def preempted() -> Json:
             "namespace": "hyperpod-ns-vision",
             "uid": "5f0c-1",
             "creationTimestamp": "2026-11-02T06:00:00Z",
+            "labels": {"kueue.x-k8s.io/job-uid": "77aa-1"},
         },
         "spec": {
             "active": True,
@@ -53,9 +58,40 @@ def preempted() -> Json:
         },
         "status": {
             "conditions": [
-                {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": "…"},
-                {"type": "Evicted", "status": "True", "reason": "Preempted", "message": why},
+                {
+                    "type": "QuotaReserved",
+                    "status": "False",
+                    "reason": "Pending",
+                    "lastTransitionTime": "2026-11-02T09:20:04Z",
+                    "message": "couldn't assign flavors to pod set worker: insufficient unused "
+                    "quota for nvidia.com/gpu in flavor ml.g6e.12xlarge, 4 more needed",
+                },
+                {
+                    "type": "Evicted",
+                    "status": "True",
+                    "reason": "Preempted",
+                    "lastTransitionTime": "2026-11-02T09:20:00Z",
+                    "message": why,
+                },
+                {
+                    "type": "Preempted",
+                    "status": "True",
+                    "reason": "InCohortReclamation",
+                    "lastTransitionTime": "2026-11-02T09:20:00Z",
+                    "message": why,
+                },
+                {"type": "Requeued", "status": "True", "reason": "Preempted", "message": why},
+                {
+                    "type": "Admitted",
+                    "status": "False",
+                    "reason": "NoReservation",
+                    "message": "The workload has no reservation",
+                },
             ],
+            "schedulingStats": {
+                "evictions": [{"reason": "Preempted", "underlyingCause": "", "count": 2}]
+            },
+            "accumulatedPastExecutionTimeSeconds": 5400,
             "resourceRequests": [{"name": "worker", "resources": {GPU: "12"}}],
         },
     }
@@ -103,6 +139,26 @@ def test_a_pending_workload_reserves_nothing_and_says_why() -> None:
     assert workload.requests == {GPU: 12.0}
     assert workload.holds("Evicted")
     assert not workload.holds("QuotaReserved")
+
+
+def test_of_a_preempted_workload_nothing_is_lost_that_kueue_says_of_it() -> None:
+    workload = read_workload(preempted())
+    at = datetime(2026, 11, 2, 9, 20, tzinfo=UTC)
+    assert [(one.type, one.status, one.reason, one.since) for one in workload.conditions] == [
+        ("QuotaReserved", False, "Pending", at.replace(second=4)),
+        ("Evicted", True, "Preempted", at),
+        ("Preempted", True, "InCohortReclamation", at),
+        ("Requeued", True, "Preempted", None),
+        ("Admitted", False, "NoReservation", None),
+    ]
+    waits, evicted, preempted_by = (workload.conditions[n].message for n in range(3))
+    assert waits.endswith("in flavor ml.g6e.12xlarge, 4 more needed")
+    assert evicted == preempted_by
+    assert "(UID: 9d10-2, JobUID: 31bb-2)" in evicted
+    assert evicted.endswith("preemptee path: /shared-pool/hyperpod-ns-vision-clusterqueue")
+    assert workload.evictions == (Evictions(reason="Preempted", underlying_cause="", count=2),)
+    assert (workload.past_seconds, workload.job_uid) == (5400, "77aa-1")
+    assert (workload.priority, workload.queue) == (40, "hyperpod-ns-vision-localqueue")
 
 
 def test_what_a_workload_asks_is_what_kueue_last_considered_else_what_it_specifies() -> None:
@@ -306,6 +362,7 @@ def test_evictions_are_counted_by_reason_and_cause_whichever_version_wrote_them(
 )
 def test_past_seconds_are_read_in_either_spelling(status: Json, expected: int | None) -> None:
     item = preempted()
+    del item["status"]["accumulatedPastExecutionTimeSeconds"]
     item["status"] |= status
     assert read_workload(item).past_seconds == expected
 

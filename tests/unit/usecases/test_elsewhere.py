@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from steward.cluster.memory import Device, Memory
-from steward.cluster.pods import Elsewhere
+from steward.cluster.pods import Hourly
 from steward.cluster.snapshot import PartStatus
 from steward.ports import DeviceName
 from steward.usecases.read_cluster import read_cluster
@@ -37,10 +37,10 @@ class World:
     def tick(self, when=NOON):
         """Names of the pods that hold GPUs, and whether every namespace was listed."""
         sources = FakeSources(self.kube, self.metrics)
-        snapshot, self.last = read_cluster(
+        self.snapshot, self.last = read_cluster(
             CLUSTER, self.memory, sources, FixedTime(when), self.last
         )
-        held = sorted({a.holder.pod for a in snapshot.accelerators})
+        held = sorted({a.holder.pod for a in self.snapshot.accelerators})
         return held, self.kube.wanted[-1].everywhere
 
 
@@ -50,6 +50,15 @@ def test_the_first_tick_lists_every_namespace_and_the_next_ones_carry_what_it_sh
     assert world.last.pods == (NOTEBOOK,)
     # Five minutes later only governed namespaces are asked; the notebook is carried.
     assert world.tick(NOON + timedelta(minutes=5)) == (["notebook-0", "train-0"], False)
+
+
+def test_add_ons_are_read_with_that_list_and_carried_like_its_pods():
+    world = World(TRAIN)
+    world.tick()
+    (add_on,) = world.last.add_ons
+    world.tick(NOON + timedelta(minutes=5))
+    assert world.snapshot.control_plane.add_ons == (add_on,)  # though nobody was asked
+    assert world.last.add_ons == (add_on,)
 
 
 def test_after_an_hour_every_namespace_is_listed_again():
@@ -126,5 +135,5 @@ def test_without_metrics_only_the_hour_asks_for_the_list():
 
 def test_an_elsewhere_of_yesterday_is_no_reason_to_trust_it():
     world = World(TRAIN)
-    world.last = Elsewhere(at=NOON - timedelta(days=1), pods=(NOTEBOOK,))
+    world.last = Hourly(at=NOON - timedelta(days=1), pods=(NOTEBOOK,))
     assert world.tick() == (["train-0"], True)

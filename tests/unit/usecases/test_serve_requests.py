@@ -6,7 +6,7 @@ from datetime import timedelta
 from steward.cluster.planning import SnapshotScope
 from steward.errors import RetryableError
 from steward.events import QueueRecord
-from steward.usecases.serve_requests import serve_requests
+from steward.usecases.serve_requests import LONGEST_SECONDS, serve_requests
 from steward.usecases.take_snapshot import Outcome
 from tests.builders import NOON, a_cluster
 
@@ -22,7 +22,7 @@ def wish(cluster, seconds_ago=0):
     return {"cluster": cluster, "requested_at": when.isoformat(), "reason": "tick"}
 
 
-def serve(*records, broken=()):
+def serve(*records, broken=(), left=lambda: 600.0, now=NOON):
     taken = []
 
     def take(cluster, asked, scope):
@@ -33,7 +33,7 @@ def serve(*records, broken=()):
         )
         return Outcome(cluster=cluster.name, key="k", reason="taken")
 
-    return serve_requests(records, CLUSTERS, NOON, take), taken
+    return serve_requests(records, CLUSTERS, now, take, left), taken
 
 
 def test_many_wishes_for_a_cluster_are_one_snapshot_answering_the_newest():
@@ -131,3 +131,20 @@ def test_a_cluster_that_could_not_be_stored_fails_its_own_messages():
 def test_an_old_wish_and_one_for_a_stranger_are_dropped_and_counted():
     served, taken = serve(record("1", wish("ml-eu", 16 * 60)), record("2", wish("nobody")))
     assert (taken, served.dropped, served.failed_messages) == ([], 2, ())
+
+
+def test_a_snapshot_that_might_be_cut_off_is_not_begun_and_its_wish_is_dropped():
+    # A first snapshot may always try; the second finds less time than one may take.
+    both = record("1", wish("ml-eu")), record("2", wish("ml-shared-01"))
+    served, taken = serve(*both, left=lambda: LONGEST_SECONDS - 1)
+    assert (len(taken), served.dropped, served.failed_messages) == (1, 1, ())
+    served, taken = serve(*both, left=lambda: LONGEST_SECONDS)
+    assert (len(taken), served.dropped) == (2, 0)
+
+
+def test_it_is_not_always_the_same_cluster_that_no_time_is_left_for():
+    wishes = record("1", wish("ml-eu")), record("2", wish("ml-shared-01"))
+    # By chance, which is in the microsecond that a run begins in; the minute is the schedule's.
+    runs = [NOON.replace(microsecond=n) for n in (418_336, 418_337)]
+    first = [serve(*wishes, left=lambda: 0.0, now=now)[1][0][0] for now in runs]
+    assert first == ["ml-shared-01", "ml-eu"]

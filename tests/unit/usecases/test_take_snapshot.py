@@ -137,6 +137,31 @@ def test_a_failed_look_up_claims_neither_and_is_noted():
     assert "seen: no answer" in snapshot.part("prometheus").detail
 
 
+class SlowMetrics(FakeMetrics):
+    """Takes a minute for every look-up."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock = clock
+
+    def seen(self, end, span_seconds, pods):
+        self.clock.sleep(60)
+        return super().seen(end, span_seconds, pods)
+
+
+def test_a_slow_metrics_source_is_not_asked_for_ever():
+    # One minute is what it may take: the look-up is answered, and what comes after is not asked.
+    clock = FixedTime(NOON)
+    metrics = SlowMetrics(clock)
+    sources = FakeSources(FakeKubernetes((a_pod(),), (NODE,)), metrics)
+    snapshot, _ = read_cluster(CLUSTER, EMPTY, sources, clock)
+    assert metrics.asked == ["read", "seen"]
+    assert snapshot.kueue_metrics is None
+    assert snapshot.accelerators[0].ever_seen is False
+    assert snapshot.part("prometheus").status is PartStatus.OK
+    assert "no time left" in snapshot.part("prometheus").detail
+
+
 def test_an_unreadable_prometheus_is_a_part_and_the_allocation_stays():
     snapshot = read([a_pod(gpus=2)], FakeMetrics(broken={"read"}))
     assert snapshot.part("prometheus").status is PartStatus.UNREADABLE

@@ -1,10 +1,11 @@
-"""A pod that holds accelerators: what the steward keeps of it."""
+"""Pods that hold accelerators, and what of a cluster is carried from one hour to the next."""
 
 from datetime import datetime
 
 import msgspec
 
 from steward.cluster.accelerators import Owner
+from steward.cluster.control_plane import AddOn
 
 
 class GpuPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,18 +38,23 @@ class GpuPod(msgspec.Struct, frozen=True, kw_only=True):
     created_by: str | None = None
 
 
-class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
-    """GPU pods outside governed namespaces, as the last list of every namespace showed them.
+class Hourly(msgspec.Struct, frozen=True, kw_only=True):
+    """What only the last list of every namespace read, to be carried until the next.
 
     Attributes
     ----------
     governed : tuple of str
         Namespaces that were governed then.
+    pods : tuple of GpuPod
+        GPU pods outside of these.
     strangers : tuple of (namespace, pod)
         Pods outside that telemetry named then, and that did not exist.
+    add_ons : tuple of AddOn, or None
+        None where they could not be listed.
     """
 
     at: datetime
     governed: tuple[str, ...] = ()
     pods: tuple[GpuPod, ...] = ()
     strangers: tuple[tuple[str, str], ...] = ()
+    add_ons: tuple[AddOn, ...] | None = None

@@ -22,7 +22,7 @@ from steward.cluster.kueue import (
     WorkloadPriorityClass,
 )
 from steward.cluster.planning import SnapshotScope
-from steward.cluster.pods import Elsewhere
+from steward.cluster.pods import Hourly
 
 SCHEMA = 2
 """Version of the stored form; a reader refuses one it does not know."""
@@ -134,7 +134,7 @@ class LastSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     started: datetime
     finished: datetime
     audited: datetime | None = None
-    elsewhere: Elsewhere | None = None
+    hourly: Hourly | None = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from steward.cluster.memory import Memory
 from steward.cluster.namespaces import governed
-from steward.cluster.pods import Elsewhere
+from steward.cluster.pods import Hourly
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,7 +26,7 @@ type PodName = tuple[str, str]
 
 
 def listing_due(
-    last: Elsewhere | None,
+    last: Hourly | None,
     metrics: MetricsReading | None,
     memory: Memory,
     policy: Collection[str],
@@ -36,7 +36,7 @@ def listing_due(
 
     Parameters
     ----------
-    last : Elsewhere or None
+    last : Hourly or None
         What the last such list showed.
     metrics : MetricsReading or None
         Series of this tick: one that names a pod unknown outside governed namespaces, or none any
@@ -63,18 +63,18 @@ def listing_due(
 
 def with_elsewhere(
     kubernetes: KubernetesReading,
-    last: Elsewhere | None,
+    last: Hourly | None,
     metrics: MetricsReading | None,
     policy: Collection[str],
     at: datetime,
-) -> tuple[KubernetesReading, Elsewhere | None]:
+) -> tuple[KubernetesReading, Hourly | None]:
     """Complete a reading that covers governed namespaces only, or keep what a full one showed.
 
     Returns
     -------
     KubernetesReading
         With the pods elsewhere.
-    Elsewhere or None
+    Hourly or None
         To be kept for the next tick.
     """
     if kubernetes.governed is not None:
@@ -89,7 +89,7 @@ def with_elsewhere(
     pods = tuple(pod for pod in kubernetes.pods if pod.namespace not in ours)
     named = _named(metrics, ours) if metrics else set()
     strangers = named - {(pod.namespace, pod.name) for pod in pods}
-    return kubernetes, Elsewhere(
+    return kubernetes, Hourly(
         at=at, governed=tuple(sorted(ours)), pods=pods, strangers=tuple(sorted(strangers))
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,9 +22,11 @@ from steward.usecases.idle_history import find_beginnings, find_ends
 from steward.usecases.raw_samples import LOOK_BACK
 
 if TYPE_CHECKING:
-    from steward.cluster.pods import Elsewhere
+    from steward.cluster.pods import Hourly
     from steward.ports import (
         Clock,
+        ClusterReader,
+        ControlPlaneReading,
         DeviceReading,
         KubernetesReading,
         MetricsReader,
@@ -36,14 +39,19 @@ REMEMBERED = timedelta(days=7)
 keeps them for ever by default."""
 
 
+METRICS_TIME = timedelta(seconds=60)
+"""After so much time the metrics source is asked nothing more in this tick; a question that is
+under way has a deadline of its own."""
+
+
 def read_cluster(
     cluster: ClusterPolicy,
     memory: Memory,
     sources: Sources,
     clock: Clock,
-    last: Elsewhere | None = None,
+    last: Hourly | None = None,
     scope: SnapshotScope = SnapshotScope.TICK,
-) -> tuple[Snapshot, Elsewhere | None]:
+) -> tuple[Snapshot, Hourly | None]:
     """Read a cluster.
 
     Parameters
@@ -54,7 +62,7 @@ def read_cluster(
         What is known of its accelerators.
     sources, clock
         Ports.
-    last : Elsewhere or None
+    last : Hourly or None
         GPU pods outside governed namespaces, as the last list of every namespace showed them.
     scope : SnapshotScope
         An audit lists every namespace, and what only an audit reads.
@@ -63,26 +71,29 @@ def read_cluster(
     -------
     Snapshot
         A cluster that cannot be read is a snapshot with unknown parts, never an error.
-    Elsewhere or None
+    Hourly or None
         To be given to the next tick.
     """
     at = clock.now()
     end = cluster.window_end(at)
-    control = sources.cluster(cluster).read()
     metrics = _Metrics(sources.metrics(cluster), clock)
     reading = metrics.ask(
         lambda source: source.read(end, cluster.windows(), cluster.hang_windows()), needed=True
     )
     policy = cluster.namespaces()
+    everywhere = scope is SnapshotScope.AUDIT or listing_due(last, reading, memory, policy, at)
+    control = _control_plane(sources.cluster(cluster), last, everywhere=everywhere)
     wanted = Wanted(
         namespaces=policy,
-        everywhere=scope is SnapshotScope.AUDIT or listing_due(last, reading, memory, policy, at),
+        everywhere=everywhere,
         finished_after=at - REMEMBERED,
         audit=scope is SnapshotScope.AUDIT,
     )
     kubernetes = sources.kubernetes(cluster).read(wanted)
     if _read(kubernetes, "kubernetes/pods"):
         kubernetes, last = with_elsewhere(kubernetes, last, reading, policy, at)
+    if last is not None and everywhere:
+        last = replace(last, add_ons=control.control_plane.add_ons)
     nodes = kubernetes.nodes if _read(kubernetes, "kubernetes/nodes") else None
     types = known_types(control.control_plane, nodes, cluster)
     control_plane = with_accelerators(control.control_plane, types)
@@ -118,6 +129,16 @@ def read_cluster(
     return snapshot, last
 
 
+def _control_plane(
+    reader: ClusterReader, last: Hourly | None, *, everywhere: bool
+) -> ControlPlaneReading:
+    """Read the control plane; add-ons hourly, as in between they are carried."""
+    reading = reader.read(add_ons=everywhere)
+    if everywhere or last is None:
+        return reading
+    return replace(reading, control_plane=replace(reading.control_plane, add_ons=last.add_ons))
+
+
 class _Read(NamedTuple):
     """What the sources answered."""
 
@@ -134,11 +155,16 @@ class _Metrics:
         self._reader = reader
         self._clock = clock
         self._asked_at = clock.now()
+        self._spent = timedelta()
         self._refusal: StewardError | None = None
         self._notes: list[str] = []
 
     def ask[T](self, question: Callable[[MetricsReader], T], *, needed: bool = False) -> T | None:
         """Ask; None where the source refused. Without a needed answer the part is unreadable."""
+        if self._spent >= METRICS_TIME:
+            self._notes.append("no time left for another question; the next tick asks again")
+            return None
+        begun = self._clock.now()
         try:
             return question(self._reader)
         except StewardError as error:
@@ -147,6 +173,8 @@ class _Metrics:
             else:
                 self._notes.append(str(error))
             return None
+        finally:
+            self._spent += self._clock.now() - begun
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from itertools import product
+from math import inf
 
 import msgspec
 
@@ -12,6 +12,11 @@ from steward.errors import PermanentError, StewardError
 from steward.events import QueueRecord, parse_request
 from steward.telemetry import logger
 from steward.usecases.take_snapshot import OLDEST_REQUEST, Outcome, clusters_wanted
+
+LONGEST_SECONDS = 240.0
+"""What one snapshot may take where every source hangs: the deadlines of the control plane, of the
+Kubernetes endpoint, of the Kubernetes API and of the metrics (30, 10, 30 and 60 s), each with a
+request that outlasts it."""
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +32,7 @@ def serve_requests(
     clusters: Sequence[ClusterPolicy],
     now: datetime,
     take: Callable[[ClusterPolicy, datetime, SnapshotScope], Outcome],
+    left: Callable[[], float] = lambda: inf,
 ) -> Served:
     """Reduce a batch to distinct clusters and take one snapshot of each.
 
@@ -40,13 +46,17 @@ def serve_requests(
         Requests are dropped by their age against it.
     take : callable
         Takes the snapshot of a cluster, told when the newest request of that scope was made.
+    left : callable
+        Seconds that this run still has. A snapshot that might not end within them is not begun:
+        one that is cut off costs all of the batch.
 
     Returns
     -------
     Served
         A malformed message is failed (it ends in the dead-letter queue, where it can be read); so
         are all messages for a cluster whose snapshot could not be stored. A request that is too
-        old, or for a cluster that this stack does not read, is dropped, named and counted.
+        old, for a cluster that this stack does not read, or for which no time is left, is dropped,
+        named and counted: the next tick asks again.
     """
     newest: dict[tuple[str, SnapshotScope], datetime] = {}
     messages: dict[str, list[str]] = {}
@@ -69,14 +79,29 @@ def serve_requests(
             newest[key] = max(request.at, newest.get(key, request.at))
             messages.setdefault(cluster.name, []).append(record.message_id)
     outcomes = []
-    # The audit first: it answers the wishes for a tick that came with it.
-    for cluster, scope in product(clusters, (SnapshotScope.AUDIT, SnapshotScope.TICK)):
-        asked = newest.get((cluster.name, scope))
-        if asked is None:
+    wishes = [cluster for cluster in _turns(clusters, now) if cluster.name in messages]
+    for turn, cluster in enumerate(wishes):
+        if turn and left() < LONGEST_SECONDS:
+            dropped += len(messages[cluster.name])
+            logger.warning("request dropped", cluster=cluster.name, reason="no time left")
             continue
-        try:
-            outcomes.append(take(cluster, asked, scope))
-        except StewardError as error:
-            logger.error("snapshot not stored", cluster=cluster.name, error=str(error))
-            failed.update(messages[cluster.name])
+        # The audit first: it answers the wishes for a tick that came with it.
+        for scope in (SnapshotScope.AUDIT, SnapshotScope.TICK):
+            asked = newest.get((cluster.name, scope))
+            if asked is None:
+                continue
+            try:
+                outcomes.append(take(cluster, asked, scope))
+            except StewardError as error:
+                logger.error("snapshot not stored", cluster=cluster.name, error=str(error))
+                failed.update(messages[cluster.name])
     return Served(outcomes=tuple(outcomes), failed_messages=tuple(sorted(failed)), dropped=dropped)
+
+
+def _turns(clusters: Sequence[ClusterPolicy], now: datetime) -> Sequence[ClusterPolicy]:
+    """Begin anywhere: where time runs out, it must not always be for the same cluster.
+
+    The microsecond is as good as chance; the hour and the minute are those of the schedule.
+    """
+    first = now.microsecond % max(1, len(clusters))
+    return (*clusters[first:], *clusters[:first])

@@ -92,8 +92,8 @@ def take_snapshot(
         return Outcome(cluster=cluster.name, key=None, reason="already answered")
     started = clock.now()
     memory, _ = memories.load(cluster.name)
-    snapshot, elsewhere = read_cluster(
-        cluster, memory, sources, clock, last.elsewhere if last else None, scope
+    snapshot, hourly = read_cluster(
+        cluster, memory, sources, clock, last.hourly if last else None, scope
     )
     key = snapshots.put(snapshot)
     bus.publish(
@@ -111,7 +111,7 @@ def take_snapshot(
         started=started,
         finished=clock.now(),
         audited=audited,
-        elsewhere=elsewhere,
+        hourly=hourly,
     )
     snapshots.finish(cluster.name, finished)
     refused = tuple(part.name for part in snapshot.refused(*(p.name for p in snapshot.parts)))

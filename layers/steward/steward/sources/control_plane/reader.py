@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import msgspec
 
-from steward.cluster.control_plane import ControlPlane
+from steward.cluster.control_plane import AddOn, ControlPlane
 from steward.cluster.policy import ClusterPolicy
 from steward.errors import PermanentError
 from steward.ports import Clock, ControlPlaneReading
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from types_boto3_eks import EKSClient
     from types_boto3_sagemaker import SageMakerClient
 
+
+ENDPOINT_DEADLINE = timedelta(seconds=10)
+"""Time that asking for the Kubernetes endpoint by itself may take; a request under way outlasts it."""
 
 _NAMED = 3
 """Faults of one answer that are told; the items that they cost are named all the same."""
@@ -104,8 +107,13 @@ class ControlPlaneReader:
         if self._reads is not None:
             self._reads.note("; ".join(faults[:_NAMED]) + ("; …" if len(faults) > _NAMED else ""))
 
-    def read(self) -> ControlPlaneReading:
+    def read(self, *, add_ons: bool = True) -> ControlPlaneReading:
         """Read the control plane; every operation that was called is one part.
+
+        Parameters
+        ----------
+        add_ons : bool
+            Whether EKS is asked for its add-ons, which change by the week.
 
         Returns
         -------
@@ -115,12 +123,13 @@ class ControlPlaneReader:
 
         Notes
         -----
-        Calls: seven, one more for every 100 nodes, quotas, configurations or events, one a
-        configuration (SageMaker allows one a cluster), and one an add-on (four are described).
+        Calls: six, one more for every 100 nodes, quotas, configurations or events, and one a
+        configuration (SageMaker allows one a cluster). With add-ons one more, and one for each of
+        those that are described (four at most).
         """
         self._reads = reads = Reads(self._clock, self._deadline)
         try:
-            known = self._read_sagemaker(reads) | self._read_eks(reads)
+            known = self._read_sagemaker(reads) | self._read_eks(reads, add_ons=add_ons)
         finally:
             self._reads = None
         return ControlPlaneReading(control_plane=ControlPlane(**known), parts=tuple(reads.parts))
@@ -143,19 +152,28 @@ class ControlPlaneReader:
         )
         return known | {"events": events or ()}
 
-    def _read_eks(self, reads: Reads) -> dict[str, Any]:
+    def _read_eks(self, reads: Reads, *, add_ons: bool) -> dict[str, Any]:
         asked = Eks(self._eks, self._cluster)
-        version = reads.ask("eks/DescribeCluster", lambda: self._read_version(asked))
-        names = reads.ask("eks/ListAddons", lambda: asked.installed(reads))
-        add_ons = None if names is None else tuple(undescribed(name) for name in names)
-        if names:
-            told = reads.ask("eks/DescribeAddon", lambda: asked.add_ons(names, reads))
-            add_ons = add_ons if told is None else told
-        return {"kubernetes_version": version, "add_ons": add_ons}
+        known: dict[str, Any] = {
+            "kubernetes_version": reads.ask(
+                "eks/DescribeCluster", lambda: self._read_version(asked)
+            )
+        }
+        if add_ons:
+            known["add_ons"] = _read_add_ons(asked, reads)
+        return known
 
     def _read_version(self, asked: Eks) -> str:
         self._eks_answer = asked.cluster()
         return need(self._eks_answer, "version", str)
+
+    def _ask_eks(self) -> Mapping[str, Any]:
+        self._reads = Reads(self._clock, ENDPOINT_DEADLINE)
+        try:
+            self._eks_answer = Eks(self._eks, self._cluster).cluster()
+        finally:
+            self._reads = None
+        return self._eks_answer
 
     def kubernetes_endpoint(self) -> EksEndpoint:
         """Return where the Kubernetes API is; EKS is asked only where no read has asked before.
@@ -165,9 +183,7 @@ class ControlPlaneReader:
         DeniedError, RetryableError, PermanentError
             EKS refused, did not answer, or does not know the cluster or its endpoint.
         """
-        if self._eks_answer is None:
-            self._eks_answer = Eks(self._eks, self._cluster).cluster()
-        answer = self._eks_answer
+        answer = self._eks_answer or self._ask_eks()
         try:
             return EksEndpoint(
                 endpoint=need(answer, "endpoint", str),
@@ -178,3 +194,12 @@ class ControlPlaneReader:
             raise PermanentError(
                 f"eks/DescribeCluster of {self._cluster.eks_name}: {error}; is it still creating?"
             ) from error
+
+
+def _read_add_ons(asked: Eks, reads: Reads) -> tuple[AddOn, ...] | None:
+    """List the add-ons, then describe them; one that may not be described is listed all the same."""
+    names = reads.ask("eks/ListAddons", lambda: asked.installed(reads))
+    if not names:
+        return None if names is None else ()
+    told = reads.ask("eks/DescribeAddon", lambda: asked.add_ons(names, reads))
+    return tuple(undescribed(name) for name in names) if told is None else told

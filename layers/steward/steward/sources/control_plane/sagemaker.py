@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from steward.cluster.instance_types import accelerators_of
-from steward.errors import PermanentError
+from steward.errors import PermanentError, StewardError
 from steward.sources.control_plane.fields import get, listing, need
 from steward.sources.control_plane.nouns import (
     read_config,
@@ -117,16 +117,33 @@ class SageMaker:
         return self._reads.keep(listing(mine, key, read_config_id, "Name"))
 
     def scheduler(self, ids: Iterable[str]) -> SchedulerConfig:
-        """Describe the cluster policy in force."""
-        configs = []
+        """Describe the cluster policy in force.
+
+        Raises
+        ------
+        StewardError
+            None in force could be described, and one was refused.
+        """
+        configs: list[SchedulerConfig] = []
+        refusal: StewardError | None = None
         for config_id in ids:
-            with self._asking("DescribeClusterSchedulerConfig"):
-                answer = self._client.describe_cluster_scheduler_config(
-                    ClusterSchedulerConfigId=config_id
-                )
-            configs.append(read_config(answer))
+            try:
+                configs.append(self._config(config_id))
+            except StewardError as error:
+                refusal = error
         # One that failed or is being deleted may stand beside the one in force.
-        return next((config for config in configs if config.status in HEALTHY), configs[0])
+        found = next((config for config in configs if config.status in HEALTHY), None)
+        if found is None and refusal is not None:
+            raise refusal  # the one in force may be the one that was refused
+        self._reads.note(str(refusal or ""))
+        return found or configs[0]
+
+    def _config(self, config_id: str) -> SchedulerConfig:
+        with self._asking("DescribeClusterSchedulerConfig"):
+            answer = self._client.describe_cluster_scheduler_config(
+                ClusterSchedulerConfigId=config_id
+            )
+        return read_config(answer)
 
     def events(self, now: datetime, mode: str | None) -> tuple[ClusterEvent, ...]:
         """List the newest events of the last day, newest first.

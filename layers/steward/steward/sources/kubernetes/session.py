@@ -247,6 +247,12 @@ class KubernetesSession:
 
 
 def _authority(endpoint: EksEndpoint) -> str:
+    if not endpoint.ca_data:
+        # Without one, urllib3 would trust every authority that the system knows.
+        raise PermanentError(
+            f"EKS cluster {endpoint.name}: it names no certificate authority, and none else is "
+            "trusted; is it still creating?"
+        )
     try:
         return base64.b64decode(endpoint.ca_data, validate=True).decode("ascii")
     except (binascii.Error, UnicodeDecodeError) as error:
