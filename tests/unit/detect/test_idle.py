@@ -365,3 +365,13 @@ def test_owners_that_can_no_longer_be_read_do_not_end_an_incident_under_another_
     second = detect(replace(snapshot, parts=(*snapshot.parts, denied)), first.memory, CLUSTER)
     assert [f.subject for f in second.findings] == ["Deployment/hyperpod-ns-research/web"]
     assert second.cleared == ()
+
+
+def test_a_list_of_owners_matters_only_where_an_accelerators_owner_would_be_in_it():
+    # The job's own list is refused, and one that only a waiting workload led to.
+    job = Owner(kind="Job", namespace="hyperpod-ns-research", name="train")
+    gpu = idle_from(at("8:58"), holder=a_holder("train", owner=job))
+    refused = [a_part(f"kubernetes/{name}", PartStatus.DENIED) for name in ("jobs", "pytorchjobs")]
+    snapshot = a_snapshot(gpu)
+    found = detect(replace(snapshot, parts=(*snapshot.parts, *refused)), EMPTY, CLUSTER)
+    assert [line.subject for line in found.unknown] == ["kubernetes/jobs"]

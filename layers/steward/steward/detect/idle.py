@@ -26,19 +26,18 @@ from steward.cluster.stretches import Seen, Shown, advance
 
 NAME = idle_findings.NAME
 
-_OWNERS = (
-    "kubernetes/replicasets",
-    "kubernetes/deployments",
-    "kubernetes/statefulsets",
-    "kubernetes/jobs",
-    "kubernetes/jobsets",
-    "kubernetes/pytorchjobs",
-    "kubernetes/hyperpodpytorchjobs",
-    "kubernetes/rayclusters",
-    "kubernetes/rayjobs",
-)
-_USEFUL = ("kubernetes/workloads", "kubernetes/nodes", *_OWNERS)
-
+_OWNERS = {
+    "ReplicaSet": "kubernetes/replicasets",
+    "Deployment": "kubernetes/deployments",
+    "StatefulSet": "kubernetes/statefulsets",
+    "Job": "kubernetes/jobs",
+    "JobSet": "kubernetes/jobsets",
+    "PyTorchJob": "kubernetes/pytorchjobs",
+    "HyperPodPyTorchJob": "kubernetes/hyperpodpytorchjobs",
+    "RayCluster": "kubernetes/rayclusters",
+    "RayJob": "kubernetes/rayjobs",
+}
+"""Which list says who owns an owner of that kind."""
 
 _IDLE_UNTIL, _HUNG_UNTIL = "idle_until", "hung_until"
 """Evidence keys of the last sample that showed what is over."""
@@ -64,12 +63,18 @@ def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detect
         job with accelerators that cannot be judged, and one a refused call; without pods nothing
         but that.
     """
-    refused = refusals(snapshot, NAME, blind=("kubernetes/pods", snapshot.metrics), useful=_USEFUL)
+    owners = _owners(snapshot)
+    refused = refusals(
+        snapshot,
+        NAME,
+        blind=("kubernetes/pods", snapshot.metrics),
+        useful=("kubernetes/workloads", "kubernetes/nodes", *owners),
+    )
     if not snapshot.readable("kubernetes/pods"):
         return Detection(memory=memory, unknown=refused)
     # While owners cannot be read, a Deployment's pod seems to be its ReplicaSet's: what is known of
     # an accelerator stays with the job that it was known by.
-    known = memory.subjects() if snapshot.refused(*_OWNERS) else None
+    known = memory.subjects() if snapshot.refused(*owners) else None
     jobs = by_subject(judge_snapshot(snapshot, cluster, known), known)
     ends = {end.key: end for end in snapshot.idle_ends}
     idle = {incident.subject: incident for incident in memory.idle}
@@ -96,6 +101,12 @@ def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detect
         cleared=tuple(end for told in (*rests, *stuck) for end in told.cleared),
         unknown=(*refused, *left_out, *unknown),
     )
+
+
+def _owners(snapshot: Snapshot) -> tuple[str, ...]:
+    """Name the lists that an accelerator's owner would be found in; others are read for others."""
+    kinds = {accelerator.holder.owner.kind for accelerator in snapshot.accelerators}
+    return tuple(part for kind, part in _OWNERS.items() if kind in kinds)
 
 
 class _Told(NamedTuple):
