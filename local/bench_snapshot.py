@@ -9,7 +9,6 @@ and lists every namespace; the next, five minutes later, knows what the first ha
 import argparse
 import cProfile
 import json
-import math
 import pickle
 import pstats
 import resource
@@ -20,16 +19,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import replace
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.request import urlopen
 
 from rich.console import Console
-from rich.table import Table
 
 from local import policy as policy_tool
 from local.application import LocalApp, VirtualClock
+from local.bench_goals import Row, Taken, goals, table
 from local.generated.cluster import NOW, GeneratedCluster
 from local.replay import ROOT
 from local.rig import environment
@@ -39,44 +38,8 @@ from steward.usecases.evaluate_snapshot import fold
 from steward.usecases.take_snapshot import take_snapshot
 
 SIZES = (1_000, 10_000, 50_000)
-MEASURED = 10_000
-"""The size that the limits are set for."""
-
-CPU_SECONDS = 6.0
-PEAK_MB = 400
-EXPONENT = 1.1
-QUERIES = 12
-
 TICK = timedelta(minutes=5)
 TICKS = {"first": NOW, "next": NOW + TICK}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """One tick.
-
-    Attributes
-    ----------
-    refused : dict of str to str
-        Parts that could not be read, and why: the figures are not those of a whole snapshot.
-    """
-
-    cpu: float
-    peak_mb: float
-    stored: int
-    accelerators: int
-    refused: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One tick at one size, with what it asked for."""
-
-    gpus: int
-    tick: str
-    taken: Taken
-    queries: int
-    requests: int
 
 
 def take(
@@ -158,15 +121,6 @@ def measure(gpus: int, scratch: Path, *, profile: bool) -> Iterator[Row]:
             )
 
 
-def exponent(rows: Sequence[Row]) -> float:
-    """Fit how CPU grows with size: the slope of a line through their logarithms."""
-    points = [(math.log(row.gpus), math.log(row.taken.cpu)) for row in rows]
-    x_mean = math.fsum(x for x, _ in points) / len(points)
-    y_mean = math.fsum(y for _, y in points) / len(points)
-    rise = math.fsum((x - x_mean) * (y - y_mean) for x, y in points)
-    return rise / math.fsum((x - x_mean) ** 2 for x, _ in points)
-
-
 @contextmanager
 def _served(gpus: int) -> Iterator[str]:
     with subprocess.Popen(  # noqa: S603 - a module of ours
@@ -230,55 +184,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for row in measure(gpus, Path(scratch), profile=given.profile)
         ]
     console = Console(width=110)
-    console.print(_table(rows))
+    console.print(table(rows))
     for row in rows:
         for name, why in row.taken.refused.items():
             console.print(f"{row.gpus:,} GPUs, {row.tick}: {name} was not read: {why}")
-    goals = list(_goals(rows))
-    for text, met in goals:
+    judged = list(goals(rows, tuple(TICKS)))
+    for text, met in judged:
         console.print(f"[{'green' if met else 'red'}]{'met' if met else 'MISSED'}[/] {text}")
-    return 0 if all(met for _, met in goals) else 1
-
-
-def _table(rows: Sequence[Row]) -> Table:
-    table = Table(title="take_snapshot by size, CPU of the reader alone", title_justify="left")
-    for name in ("GPUs", "tick", "CPU s", "peak MB", "stored kB", "queries", "requests", "refused"):
-        table.add_column(name, justify="left" if name in {"tick", "refused"} else "right")
-    for row in rows:
-        table.add_row(
-            f"{row.gpus:,}",
-            row.tick,
-            f"{row.taken.cpu:.2f}",
-            f"{row.taken.peak_mb:.0f}",
-            f"{row.taken.stored / 1000:.0f}",
-            str(row.queries),
-            str(row.requests),
-            " ".join(row.taken.refused) or "-",
-        )
-    return table
-
-
-def _goals(rows: Sequence[Row]) -> Iterator[tuple[str, bool]]:
-    for tick in TICKS:
-        ours = [row for row in rows if row.tick == tick]
-        for row in ours:
-            if row.gpus == MEASURED:
-                cpu, peak = row.taken.cpu, row.taken.peak_mb
-                yield (
-                    f"{tick} tick at {MEASURED:,} GPUs: CPU {cpu:.2f} s of {CPU_SECONDS:.0f} s",
-                    cpu <= CPU_SECONDS,
-                )
-                yield f"{tick} tick: peak {peak:.0f} MB of {PEAK_MB} MB", peak <= PEAK_MB
-        if len({row.gpus for row in ours}) > 1:
-            grows = exponent(ours)
-            yield f"{tick} tick: CPU grows by size^{grows:.2f} of {EXPONENT}", grows <= EXPONENT
-        counts = sorted({row.queries for row in ours})
-        yield (
-            f"{tick} tick: {' or '.join(map(str, counts))} queries of {QUERIES}, whatever the size",
-            len(counts) == 1 and counts[0] <= QUERIES,
-        )
-    whole = all(row.taken.accelerators == row.gpus and not row.taken.refused for row in rows)
-    yield "every GPU was read, and nothing was refused", whole
+    return 0 if all(met for _, met in judged) else 1
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ recording of one tick. 0: it is there; 1: the bucket refused or has no such snap
 
 import argparse
 import gzip
-import json
 import secrets
+import shutil
 import sys
 import zlib
 from bisect import bisect_left
@@ -21,8 +21,10 @@ from botocore.exceptions import BotoCoreError
 
 from local.capture.names import Pseudonyms
 from local.capture.policy_copy import copy_policy
-from local.capture.state import write_file
-from local.live import find, time_given
+from local.capture.state import write_file, write_header
+from local.live import find, folder_given, said, signed_in, time_given
+from local.recording import moment_name
+from local.recording.moments import named_moment
 from steward import codec
 from steward.aws_errors import aws_call
 from steward.cluster.figures import stamp
@@ -33,7 +35,6 @@ from steward.errors import ConfigError, PermanentError, StewardError
 LONGEST_GAP = timedelta(days=2)
 """How far before AT a snapshot is looked for: after that long a pause, it is another story."""
 
-_NAME = "%Y%m%dT%H%M%SZ"
 _DENIED = "allow s3:GetObject, s3:GetObjectVersion, s3:ListBucket and s3:ListBucketVersions"
 
 
@@ -126,7 +127,7 @@ class Store:
 
 
 def write_recording(tick: Tick, cluster: str, policy_file: Path, out: Path) -> None:
-    """Write the recording of one tick; `recording.yaml` is last, so that half of one is none.
+    """Write the recording of one tick: it is there as a whole, or not at all.
 
     Raises
     ------
@@ -138,20 +139,21 @@ def write_recording(tick: Tick, cluster: str, policy_file: Path, out: Path) -> N
     # The key of its pseudonyms is forgotten at once: one file has nothing to agree with.
     names = Pseudonyms(salt=secrets.token_bytes(32))
     policy = copy_policy(policy_file, cluster, names)
-    name = f"{tick.at.strftime(_NAME)}.json.gz"
-    (out / "snapshots").mkdir(parents=True)
-    (out / "snapshots" / name).write_bytes(tick.snapshot)
+    new = out.with_name(f".{out.name}.new")
+    shutil.rmtree(new, ignore_errors=True)  # of a run that was stopped
+    path = new / "snapshots" / f"{moment_name(tick.at)}.json.gz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(tick.snapshot)
     note = f"The stored snapshot {tick.key}. "
     if tick.memory is None:
         note += "The memory from before it is gone: since when things hold may be lost."
     else:
         at, data = tick.memory
-        write_file(out / "memory" / f"{at.astimezone(UTC).strftime(_NAME)}.json", data.decode())
+        write_file(new / "memory" / f"{moment_name(at)}.json", data.decode())
         note += f"The memory is that of {stamp(at)}."
-    write_file(out / "governance.yaml", policy)
-    header = {"cluster": cluster, "now": stamp(tick.at), "note": note}
-    lines = (f"{key}: {json.dumps(value)}\n" for key, value in header.items())
-    write_file(out / "recording.yaml", "".join(lines))
+    write_file(new / "governance.yaml", policy)
+    write_header(new, {"cluster": cluster, "now": stamp(tick.at), "note": note})
+    new.replace(out)
 
 
 def bucket_of(session: boto3.Session, stack: str) -> str:
@@ -187,10 +189,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         at = time_given("AT", given.at)
         find(given.cluster, given.governance)
         session = boto3.Session()
+        signed_in(session)
         bucket = given.bucket or bucket_of(session, given.stack)
         tick = Store(session, bucket).fetch(given.cluster, at)
-        name = f"{given.cluster}-{tick.at.strftime(_NAME)}"
-        out = given.out or Path("recordings") / name
+        out = folder_given(given.out, f"{given.cluster}-{moment_name(tick.at)}")
         write_recording(tick, given.cluster, given.governance, out)
     except ConfigError as error:
         print(error, file=sys.stderr)
@@ -199,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"AWS: {error}; set AWS_PROFILE and AWS_REGION", file=sys.stderr)
         return 2
     except StewardError as error:
-        print(error, file=sys.stderr)
+        print(said(error), file=sys.stderr)
         return 1
     print(f"{tick.key} ({at - tick.at} before AT)", file=sys.stderr)
     print(out)
@@ -207,10 +209,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _time(key: str) -> datetime | None:
-    name = key.rpartition("/")[2].removesuffix(".json.gz")
+    path = Path(key)
     try:
-        return datetime.strptime(name, _NAME).replace(tzinfo=UTC)
-    except ValueError:
+        return named_moment(path, path.name.removesuffix(".json.gz"))
+    except ConfigError:
         return None
 
 

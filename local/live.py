@@ -29,6 +29,7 @@ from steward.sources.prometheus.api import QueryApi
 _DURATION = re.compile(r"([1-9]\d*)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _TIMEOUT = 30.0
+_PROMISES = ("; asked again next tick", "; asked next tick", "; the next run tries again")
 
 type Matchers = dict[str, str]
 
@@ -131,12 +132,44 @@ def find(cluster: str, policy_file: Path, metrics_url: str = "") -> Live:
     )
 
 
+def signed_in(session: boto3.Session) -> None:
+    """Check that there are credentials at all, before anything is asked or written.
+
+    Raises
+    ------
+    ConfigError
+        There are none, or what should give them failed.
+    """
+    try:
+        found = session.get_credentials()
+    except BotoCoreError as error:
+        raise ConfigError(f"AWS: {error}; sign in, or set AWS_PROFILE") from error
+    if found is None:
+        raise ConfigError("AWS: no credentials; sign in, or set AWS_PROFILE")
+
+
+def said(error: Exception) -> str:
+    """Say what went wrong to a person: the readers speak of what the steward's next run does."""
+    text = str(error)
+    for promise in _PROMISES:
+        text = text.removesuffix(promise)
+    return text
+
+
 def time_given(variable: str, text: str) -> datetime:
     """Read a time from the command line, to the second; ConfigError where it is none."""
     try:
         return moment(text).replace(microsecond=0)
     except ValueError as error:
         raise ConfigError(f"{variable}: {error}") from error
+
+
+def folder_given(given: Path | None, default: str) -> Path:
+    """Name the folder of a recording; ConfigError where nothing can lie beside it."""
+    out = given or Path("recordings") / default
+    if out.name in {"", ".."}:
+        raise ConfigError(f"OUT={out}: has no name of its own; write one, such as recordings/mine")
+    return out
 
 
 def span_given(variable: str, text: str, shortest: timedelta, longest: timedelta) -> timedelta:

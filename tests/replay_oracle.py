@@ -1,4 +1,4 @@
-"""What a replay must say of idle GPUs and of telemetry, worked out from the recording itself.
+"""What a replay must say of GPUs and of their telemetry, worked out from the recording itself.
 
 A second, slow and plain reading of the rules (the contract's defaults, `docs/detectors`, decision
 0004): it walks over raw samples, one tick after the other, and shares no code with the steward.
@@ -12,7 +12,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+from tests import replay_hang_oracle as hanging
 from tests.recordings import RecordedPod, iso, job_subject
+from tests.replay_hang_oracle import Gpu, Hang
 
 DELAY = timedelta(minutes=2)
 WINDOW = timedelta(minutes=60)
@@ -28,6 +30,8 @@ HELD_MIB = 1024.0
 
 PATIENCE = timedelta(hours=4)
 PAGE_FROM = 8
+WORKS = ("busy", "suspected_hang")
+"""States of which idleness is known to be over."""
 UNKNOWN = ("telemetry_lost", "no_telemetry", "low_coverage", "invalid_samples")
 
 type Points = Sequence[tuple[datetime, float]]
@@ -43,7 +47,7 @@ class Verdict:
     """One accelerator at one tick."""
 
     state: str
-    """busy, idle, idle_held or a reason why it is unknown."""
+    """busy, idle, idle_held, suspected_hang or a reason why it is unknown."""
 
 
 def idle_run(points: Points, pod: RecordedPod, until: datetime) -> list[datetime]:
@@ -111,6 +115,7 @@ class Oracle:
         self.start, self.end, self.tick = start, end, tick
         self.lines: list[Line] = []
         self._open: dict[str, Incident] = {}
+        self._hangs: dict[str, Hang] = {}
         self._unknown: dict[str, str] = {}
         self._seen_first: dict[str, datetime] = {}
         self._telemetry: dict[str, Line] = {}
@@ -129,13 +134,14 @@ class Oracle:
         for pod in self.pods:
             subject = job_subject(pod)
             if pod.start > now or (pod.end and pod.end <= now):
+                self._released(pod, now)
                 self._follow(pod, now, {})
                 continue
-            if pod.start > end - WINDOW:
-                continue
-            verdicts = dict(self._judged(pod, end))
+            verdicts = dict(self._judged(pod, end)) if pod.start <= end - WINDOW else {}
+            verdicts = self._hanging(pod, now, verdicts)
             everything |= {(pod.name, device): v for device, v in verdicts.items()}
             self._follow(pod, now, verdicts)
+            verdicts = self._doubted(pod, end, verdicts)
             if reason := unknown_reason(verdicts):
                 unknown[subject] = reason
         self._tell_unknown(now, unknown)
@@ -148,6 +154,91 @@ class Oracle:
         for number in range(len(pod.samples), pod.gpus):
             yield f"unseen-{number}", Verdict("no_telemetry")
 
+    def _hanging(
+        self, pod: RecordedPod, now: datetime, verdicts: dict[str, Verdict]
+    ) -> dict[str, Verdict]:
+        """Follow a job's hang; one that shows it is not judged otherwise."""
+        subject, end = job_subject(pod), now - DELAY
+        hang = self._hangs.get(subject)
+        if pod.start > end - hanging.WINDOW or not pod.samples:
+            return verdicts
+        gpus = {name: Gpu.of(pod, name) for name in pod.samples}
+        told = [hanging.signs(gpu, end).hangs for gpu in gpus.values()]
+        told += [None] * (pod.gpus - len(gpus))
+        idle = any(v.state in {"idle", "idle_held"} for v in verdicts.values())
+        if all(told) and not idle:
+            self._hangs[subject] = hanging.show(hang, gpus, now, end)
+            if hang is None:
+                self._tell_hang(pod, now, "firing", None)
+            return dict.fromkeys(gpus, Verdict("suspected_hang"))
+        if hang is None:
+            return verdicts
+        if not idle and False not in told:
+            hang.seen = now  # unknown: neither shown nor over
+            return verdicts
+        runs, cut = hanging.follow_to_the_end(hang, now, end, held=True)
+        if idle:
+            hang.runs = runs
+            self._end_hang(pod, now, "reason_changed")
+        elif hanging.quiet(hang, cut, now) and all(
+            (name in verdicts and verdicts[name].state in UNKNOWN) or run[-1] > end - WINDOW
+            for name, run in runs.items()
+        ):
+            hang.seen = now  # it rests, and its own window will tell
+            hang.runs = runs
+        elif now - hang.seen >= DAMPING:
+            hang.runs = runs
+            self._end_hang(pod, now, "active_again")
+        return verdicts
+
+    def _doubted(
+        self, pod: RecordedPod, end: datetime, verdicts: dict[str, Verdict]
+    ) -> dict[str, Verdict]:
+        """Where nothing speaks against a hang that was seen, what does not show it is unknown."""
+        if job_subject(pod) not in self._hangs:
+            return verdicts
+        gpus = {name: Gpu.of(pod, name) for name in pod.samples}
+        told = {name: hanging.signs(gpu, end).hangs for name, gpu in gpus.items()}
+        if False in told.values() or None not in told.values():
+            return verdicts
+        doubtful = {
+            name: Verdict(hanging.why_unknown(gpus[name], end))
+            for name, hangs in told.items()
+            if hangs is None and (name not in verdicts or verdicts[name].state not in UNKNOWN)
+        }
+        return verdicts | doubtful
+
+    def _released(self, pod: RecordedPod, now: datetime) -> None:
+        hang = self._hangs.get(job_subject(pod))
+        if hang:
+            hang.runs, _ = hanging.follow_to_the_end(hang, now, now - DELAY, held=False)
+            if now - hang.seen >= DAMPING:
+                self._end_hang(pod, now, "released")
+
+    def _end_hang(self, pod: RecordedPod, now: datetime, resolution: str) -> None:
+        self._tell_hang(pod, now, "resolved", resolution)
+        del self._hangs[job_subject(pod)]
+
+    def _tell_hang(
+        self, pod: RecordedPod, now: datetime, status: str, resolution: str | None
+    ) -> None:
+        hang = self._hangs[job_subject(pod)]
+        self.lines.append(
+            {
+                "type": "finding",
+                "at": iso(now),
+                "status": status,
+                "subject": job_subject(pod),
+                "reason": "suspected_hang",
+                "severity": "warn",
+                "since": iso(hang.since),
+                "gpus": pod.gpus,
+                "gpu_hours": hang.spent,
+                "cost_usd": hang.spent * USD_PER_GPU_HOUR,
+                "resolution": resolution,
+            }
+        )
+
     def _follow(self, pod: RecordedPod, now: datetime, verdicts: dict[str, Verdict]) -> None:
         subject = job_subject(pod)
         idle = {d: v for d, v in verdicts.items() if v.state in {"idle", "idle_held"}}
@@ -157,6 +248,8 @@ class Oracle:
         if not idle:
             if incident and incident.over.keys() < incident.stretches.keys():
                 incident.seen = now  # unknown: neither seen nor over
+            elif incident and job_subject(pod) in self._hangs and verdicts:
+                self._end(pod, now, "reason_changed")  # one reason at a time
             elif incident and now - incident.seen >= DAMPING:
                 self._end(pod, now, how_it_ended(incident, pod, now))
             return
@@ -189,7 +282,7 @@ class Oracle:
         """What works again, or is held no more, is counted to its last idle sample."""
         for device, stretches in incident.stretches.items():
             verdict = verdicts.get(device)
-            if device in incident.over or (verdict and verdict.state != "busy"):
+            if device in incident.over or (verdict and verdict.state not in WORKS):
                 continue
             incident.over[device] = "active_again" if verdict else "released"
             newest = max(stretches)
@@ -201,8 +294,9 @@ class Oracle:
 
     def _print(self, pod: RecordedPod, now: datetime, status: str, resolution: str | None) -> None:
         incident = self._open[job_subject(pod)]
-        # A reason is known at ticks only: it showed for the last time at the tick before.
-        spent = incident.shown if resolution == "reason_changed" else incident.spent
+        # Memory held or not is known at ticks only: it was so for the last time at the tick before.
+        known = resolution != "reason_changed" or incident.over.keys() == incident.stretches.keys()
+        spent = incident.spent if known else incident.shown
         self.lines.append(
             {
                 "type": "finding",

@@ -19,7 +19,8 @@ from local.capture.kubectl import Kubectl
 from local.capture.request import Request
 from local.capture.schedule import Period
 from local.capture.state import resume_file
-from local.live import find, span_given, time_given
+from local.live import find, folder_given, said, signed_in, span_given, time_given
+from local.recording import moment_name
 from steward.clock import SystemClock
 from steward.cluster.figures import stamp
 from steward.errors import ConfigError, StewardError
@@ -86,7 +87,7 @@ def request(given: argparse.Namespace) -> Request:
     return Request(
         live=find(given.cluster, given.governance, given.metrics_url),
         period=Period(start=start, end=end, tick=tick),
-        out=given.out or Path("recordings") / f"{given.cluster}-{start:%Y%m%dT%H%M%SZ}",
+        out=folder_given(given.out, f"{given.cluster}-{moment_name(start)}"),
         history=history,
         kube_context=given.kube_context,
         rename_jobs=given.rename_jobs,
@@ -99,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger().setLevel(logging.ERROR)
     try:
         asked = request(given)
+        signed_in(asked.live.session)
         lists = Kubectl(given.kube_context)
     except ConfigError as error:
         print(error, file=sys.stderr)
@@ -111,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except (StewardError, OSError) as error:
-        print(f"{error}. {_resumable(asked.out)}", file=sys.stderr)
+        print(f"{said(error)}. {_resumable(asked.out)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"stopped. {_resumable(asked.out)}", file=sys.stderr)

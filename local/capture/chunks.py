@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from local.recording import moment_name
+
 HOUR = timedelta(hours=1)
 SHORTEST = timedelta(minutes=5)
 """A piece that a server refuses as too large is halved down to this."""
@@ -21,7 +23,7 @@ class Chunk:
     @property
     def name(self) -> str:
         """Name of its file, without the ending."""
-        return f"{self.group}-{self.start:%Y%m%dT%H%M%SZ}"
+        return f"{self.group}-{moment_name(self.start)}"
 
     def halves(self) -> "tuple[Chunk, ...]":
         """Cut it in two, to the second; only itself where it is as short as it gets."""

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -52,23 +53,15 @@ class Kubectl:
     def server(self) -> str:
         """Name the API server of the context; empty where kubectl does not tell."""
         words = ["config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}"]
-        done = subprocess.run(  # noqa: S603 - no shell; every word is the project's, but the context
-            [*self._command, *words], capture_output=True, text=True, timeout=SECONDS, check=False
-        )
-        return "" if done.returncode else done.stdout.strip()
+        done = self._run(words, "kubectl config view")
+        return "" if done.returncode else done.stdout.decode(errors="replace").strip()
 
     def read(self, resource: str) -> Json:
         """List one resource; raises RetryableError as :meth:`read_all` does."""
         group = RESOURCES[resource].group
         # Another API may have a resource of the same name: the group says which one is meant.
         named = f"{resource}.{group}" if group else resource
-        command = [*self._command, "get", named, "-A", "-o", "json"]
-        try:
-            done = subprocess.run(  # noqa: S603 - no shell; every word is the project's, but the context
-                command, capture_output=True, timeout=SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise RetryableError(f"kubectl get {named}: no answer in {SECONDS} s") from error
+        done = self._run(["get", named, "-A", "-o", "json"], f"kubectl get {named}")
         if done.returncode:
             # Before its last line the client's own log may stand.
             lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
@@ -80,6 +73,18 @@ class Kubectl:
         if not isinstance(answer, dict) or not isinstance(answer.get("items"), list):
             raise RetryableError(f"kubectl get {named}: not a list of objects")
         return answer
+
+    def _run(self, words: Sequence[str], doing: str) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(  # noqa: S603 - no shell; every word is the project's, but the context
+                [*self._command, *words],
+                stdin=subprocess.DEVNULL,  # a question that nobody sees must not be waited for
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise RetryableError(f"{doing}: no answer in {SECONDS} s") from error
 
 
 def _refusal(named: str, resource: str, said: str) -> Json:

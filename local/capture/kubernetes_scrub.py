@@ -157,7 +157,7 @@ class _Scrubber:
 
     def _volume(self, volume: Mapping[str, Any]) -> Json:
         """Keep a volume's kind; of what it mounts only a pseudonym."""
-        found: Json = {"name": volume.get("name", "")}
+        found: Json = {"name": self._any(volume.get("name", ""))}
         for kind, source in volume.items():
             if kind == "name":
                 continue
@@ -216,8 +216,7 @@ class _Scrubber:
         found = self._mapping(subject)
         name = subject.get("name")
         if subject.get("kind") == "User" and isinstance(name, str):
-            system = name.startswith(("system:", "eks:"))
-            found["name"] = name if system else self._names.person(name)
+            found["name"] = self._names.user(name)
         return found
 
     def _secret(self, reference: Mapping[str, Any]) -> str:

@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 
 _EMAIL = re.compile(r"[A-Za-z0-9._%+'-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 # Only where twelve digits cannot be anything else: a disk's size in bytes has as many.
-_ACCOUNT = re.compile(r"(?<=:)\d{12}(?=:)|(?<!\d)\d{12}(?=\.dkr\.ecr)")
+_ACCOUNT = re.compile(
+    r"(?<=:)\d{12}(?=:)|(?<!\d)\d{12}(?=\.dkr\.ecr)"
+    r"|(?<=\.amazonaws\.com/)\d{12}(?=/)|(?<=\.amazonaws\.com\.cn/)\d{12}(?=/)"
+)
 _ACTOR = re.compile(
     r"(arn:[\w-]*:(?:iam|sts)::\d{12}:(?:user|assumed-role|federated-user)/)([\w+=,.@/-]+)"
 )
+# As the API server names whom it refused.
+_USER = re.compile(r'\b(User )"([^"]+)"', re.IGNORECASE)
+_SYSTEM = ("eks:", "system:")
 _PERSON_KEY = re.compile(
     r"(?:^|[^a-z])(?:created[-_]?by|modified[-_]?by|author|contact|e-?mail|maintainer|on-?call|"
     r"owner|requested[-_]?by|requester|submitted[-_]?by|submitter|user|user[-_]?(?:id|name))$",
@@ -50,6 +56,10 @@ class Pseudonyms:
         """Name a person."""
         return f"person-{self._digest(name)[:12]}"
 
+    def user(self, name: str) -> str:
+        """Name a user of Kubernetes; those of the system itself keep their names."""
+        return name if name.startswith(_SYSTEM) else self.person(name)
+
     def hidden(self, value: str) -> str:
         """Name anything else whose own name stays behind."""
         return f"x-{self._digest(value)[:12]}"
@@ -76,13 +86,14 @@ class Pseudonyms:
         return self.job(name) if self.rename_jobs else self.text(name)
 
     def meet_accounts(self, text: str) -> None:
-        """Learn the accounts that a text names: owners in ARNs, and of image registries."""
+        """Learn the accounts that a text names: in ARNs, of image registries, and of queues."""
         self.accounts.update(_ACCOUNT.findall(text))
 
     def text(self, value: str) -> str:
         """Replace addresses, people in ARNs and accounts; with `rename_jobs` also jobs met before."""
         self.meet_accounts(value)
         value = _ACTOR.sub(lambda found: found[1] + self._actor(found[2]), value)
+        value = _USER.sub(lambda found: f'{found[1]}"{self._said(found[2])}"', value)
         value = _EMAIL.sub(lambda found: f"{self.person(found[0])}@example.com", value)
         for account in sorted(self.accounts):
             value = value.replace(account, self.account(account))
@@ -92,6 +103,10 @@ class Pseudonyms:
         """Keep the role of an assumed role; the session, or the user, is a person."""
         role, slash, session = path.rpartition("/")
         return f"{role}{slash}{self.person(session)}"
+
+    def _said(self, user: str) -> str:
+        """Replace a user that a text names; in an ARN the person is replaced already."""
+        return user if user.startswith("arn:") else self.user(user)
 
     def _renamed(self, value: str, known: Collection[str]) -> str:
         return _WORD.sub(lambda w: self.job(w[0]) if w[0] in known else w[0], value)

@@ -1,5 +1,6 @@
 """What a capture needs to go on after a break: one file beside the recording, never part of it."""
 
+import json
 import os
 import secrets
 import shutil
@@ -49,6 +50,7 @@ def begin(out: Path, asked: dict[str, str]) -> tuple[State, bool]:
     """
     path = resume_file(out)
     if (out / "recording.yaml").exists():
+        path.unlink(missing_ok=True)  # all but this was done when it was stopped
         raise ConfigError(f"OUT={out}: holds a recording already; name another folder")
     if not path.exists():
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -75,6 +77,19 @@ def save(out: Path, state: State, names: Pseudonyms) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(state), indent=1))
     new.replace(path)
+
+
+def write_header(out: Path, header: Mapping[str, str]) -> None:
+    """Write `recording.yaml`, the last file of a recording: without it, the folder is none."""
+    for left in out.rglob(".*.new"):  # of a write that was stopped
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    lines = (f"{key}: {json.dumps(text, ensure_ascii=False)}\n" for key, text in header.items())
+    write_file(out / "recording.yaml", "".join(lines))
+
+
+def text_of(document: object) -> str:
+    """Write an answer as the text of its file."""
+    return json.dumps(document, indent=1, ensure_ascii=False, default=str) + "\n"
 
 
 def write_file(path: Path, text: str) -> None:

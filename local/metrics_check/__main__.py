@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from local.live import Live, find
+from local.live import Live, find, said, signed_in
 from local.metrics_check.asking import read_add_ons, see_insights, see_prometheus
 from local.metrics_check.judging import BAD, Row, State, judge, setting_of, summary
 from local.metrics_check.needs import Backend, Hardware, needs_of
@@ -59,12 +59,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         live = find(given.cluster, given.governance, given.metrics_url)
+        if live.signed or live.insights:
+            signed_in(live.session)
         rows = check(live, SystemClock())
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 2
     except StewardError as error:
-        print(error, file=sys.stderr)
+        print(said(error), file=sys.stderr)
         return 1
     if given.json:
         print(json.dumps(as_json(given.cluster, rows), indent=2))

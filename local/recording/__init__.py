@@ -5,6 +5,6 @@ with one clear line before anything runs. A recording is read, never written to.
 """
 
 from local.recording.loader import Recording
-from local.recording.moments import moment
+from local.recording.moments import moment, moment_name
 
-__all__ = ["Recording", "moment"]
+__all__ = ["Recording", "moment", "moment_name"]

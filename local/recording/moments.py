@@ -5,6 +5,8 @@ from pathlib import Path
 
 from steward.errors import ConfigError
 
+_NAME = "%Y%m%dT%H%M%SZ"
+
 
 def moment(value: object) -> datetime:
     """Read a recorded time: ISO 8601 with any offset, or epoch seconds; returned in UTC.
@@ -35,10 +37,15 @@ def moment(value: object) -> datetime:
 def named_moment(path: Path, name: str) -> datetime:
     """Read the time that a folder or file is named for; :class:`ConfigError` where it is none."""
     try:
-        when = datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        when = datetime.strptime(name, _NAME).replace(tzinfo=UTC)
     except ValueError:
         when = None
     # strptime takes a month of one digit; the name has exactly one spelling of each time.
-    if when is None or f"{when:%Y%m%dT%H%M%SZ}" != name:
+    if when is None or moment_name(when) != name:
         raise ConfigError(f"{path}: the name is not a time; name it YYYYMMDDTHHMMSSZ (UTC)")
     return when
+
+
+def moment_name(when: datetime) -> str:
+    """Name a folder or file for a time, to the second."""
+    return when.astimezone(UTC).strftime(_NAME)

@@ -160,6 +160,92 @@ def memory(rng: random.Random, points: Points) -> Points:
     return levels
 
 
+def a_hanging_case(seed: int) -> Case:
+    """Make up jobs of which some look busy and do nothing, with signals that tell, or do not."""
+    rng = random.Random(f"hang {seed}")
+    start = DAWN + timedelta(hours=9, minutes=rng.randrange(60), seconds=rng.choice([0, 0, 17]))
+    end = start + timedelta(minutes=rng.randrange(120, 241))
+    silent_from = start + timedelta(minutes=rng.randrange(-60, 200))
+    silent = (silent_from, silent_from + timedelta(minutes=rng.choice([3, 8, 20, 45, 90])))
+    pods = [
+        a_stuck_pod(rng, n, start, end, silent if rng.random() < 0.4 else None)
+        for n in range(rng.randrange(2, 6))
+    ]
+    return Case(pods, start, end, timedelta(minutes=5))
+
+
+STATES = {
+    "works": ((40.0, 80.0, 99.0), (0.2, 0.5), (180.0, 390.0)),
+    "spins": ((97.0, 100.0), (0.006, 0.3), (101.0, 250.0)),  # pinned, and at work
+    "warm": ((100.0,), (0.0, 0.005), (101.0, 250.0)),  # pinned, and power speaks against a hang
+    "stuck": ((95.0, 100.0), (0.0, 0.004, 0.005), (60.0, 100.0)),
+    "rests": ((0.0, 0.5, 1.0), (0.0,), (60.0, 70.0)),
+}
+"""Of each state the values of utilisation, tensor activity and power."""
+
+
+def a_stuck_pod(
+    rng: random.Random,
+    number: int,
+    start: datetime,
+    end: datetime,
+    silent: tuple[datetime, datetime] | None,
+) -> RecordedPod:
+    """Make up a pod whose GPUs hang, work and rest together, but for a lag and the odd one."""
+    born = start + timedelta(seconds=rng.randrange(-4 * 3600, 3600))
+    dies = born + timedelta(seconds=rng.randrange(3600, 8 * 3600))
+    gone = dies if start < dies < end and rng.random() < 0.7 else None
+    stop = gone or end
+    plan = states_of(rng, born, stop)
+    has_tensor, has_watts = rng.choice([(True, True), (True, True), (True, False), (False, True)])
+    lost = rng.choice([0, 0, 0.05, 0.15])
+    bad = rng.choice([0, 0, 0, 0.01, 0.1])
+    samples: dict[str, Points] = {}
+    tensor: dict[str, Points] = {}
+    watts: dict[str, Points] = {}
+    gpus = rng.randrange(1, 4)
+    for device in range(gpus):
+        own = states_of(rng, born, stop) if rng.random() < 0.1 else plan
+        lag = timedelta(seconds=rng.choice([0, 0, rng.randrange(300)]))
+        uuid = f"GPU-{number}-{device}"
+        told: tuple[Points, Points, Points] = ([], [], [])
+        at = born + timedelta(seconds=rng.randrange(60))
+        while at < stop:
+            state = next(s for until, s in own if at - lag < until)
+            values = [rng.choice(levels) for levels in STATES[state]]
+            if rng.random() < bad:
+                values[0] = rng.choice(IMPOSSIBLE)
+            for series, value in zip(told, values, strict=True):
+                if rng.random() >= lost and not (silent and silent[0] <= at < silent[1]):
+                    series.append((at, value))
+            at += timedelta(seconds=rng.choice([60, rng.randrange(55, 66)]))
+        samples[uuid], tensor[uuid], watts[uuid] = told
+    return RecordedPod(
+        name=f"job{number}",
+        team=rng.choice(TEAMS),
+        node=number % 4,
+        start=born,
+        end=gone,
+        samples=samples,
+        tensor=tensor if has_tensor else {},
+        watts=watts if has_watts else {},
+        watts_limit={u: [(t, 400.0) for t, _ in p] for u, p in watts.items()} if has_watts else {},
+        gpus=gpus,
+    )
+
+
+def states_of(rng: random.Random, born: datetime, stop: datetime) -> list[tuple[datetime, str]]:
+    """Give states in turn, each with its end; a hang is what comes most often."""
+    plan: list[tuple[datetime, str]] = []
+    at = born
+    while at < stop:
+        at += timedelta(seconds=rng.choice([rng.randrange(60, 1200), rng.randrange(1800, 7200)]))
+        plan.append(
+            (at, rng.choice(["works", "spins", "warm", "stuck", "stuck", "stuck", "rests"]))
+        )
+    return plan
+
+
 def told_by_replay(case: Case, folder: Path) -> Iterator[Line]:
     """Replay the case and give what the oracle speaks of, in its form."""
     minutes = case.tick // timedelta(minutes=1)
@@ -193,6 +279,15 @@ def compare(case: Case, folder: Path) -> tuple[list[Line], list[Line], int]:
         else:
             extra.remove(found)
     return missing, extra, count
+
+
+@pytest.mark.parametrize("seed", range(EXAMPLES))
+def test_a_replay_of_jobs_that_hang_prints_what_the_oracle_predicts(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METRICS", "recorded")
+    missing, extra, _ = compare(a_hanging_case(seed), tmp_path)
+    assert (missing, extra) == ([], [])
 
 
 @pytest.mark.parametrize("seed", range(EXAMPLES))

@@ -108,10 +108,12 @@ def test_without_a_look_back_the_window_is_all_that_is_proven():
 def test_work_ends_it_ten_minutes_after_it_was_last_shown():
     memory = first_seen().memory
     told = ends(at("12:01"), 180)
-    for tick, cleared in (("12:05", 0), ("12:10", 1)):
+    for tick, running in (("12:05", 4), ("12:10", 0)):
         snapshot = a_snapshot(*map(works, GPUS), at=at(tick), idle_ends=told)
         found = detect(snapshot, memory, CLUSTER)
-        assert (found.findings, found.unknown, len(found.cleared)) == ((), (), cleared)
+        # Over from the first tick on that knows it, and not for good until the second.
+        assert (found.findings, found.unknown, len(found.cleared)) == ((), (), 1)
+        assert len(found.memory.running_hangs()) == running
         memory = found.memory
     (over,) = found.cleared
     assert over.resolution is Resolution.ACTIVE_AGAIN
@@ -308,3 +310,19 @@ def test_an_end_is_repeated_for_two_hours_and_then_forgotten():
         memory = found.memory
         assert len(found.cleared) == (1 if minutes < 130 else 0)
     assert memory.hangs == ()
+
+
+def test_a_failed_look_at_what_follows_is_no_proof_of_work():
+    # At 0 since 12:02, and raw samples cannot be read: the windows tell that it hangs no more, and
+    # not that it works. That is held like a rest; tensor activity would be work.
+    memory = first_seen().memory
+    rests = {"windows": (half_an_hour(1.0, 0.0), an_hour(1.0)), "power": (half_an_hour(95.0),)}
+    for tick in ("12:05", "12:20"):
+        found = detect(a_snapshot(*a_job(at(tick), **rests), at=at(tick)), memory, CLUSTER)
+        assert [f.reason for f in found.findings] == ["suspected_hang"]
+        assert found.findings[0].gpu_hours == round(4 * 58 / 60, 6)  # 11:00 to 11:58, as known
+        assert found.cleared == ()
+        memory = found.memory
+    works_now = [later_sample(works(uuid), at("12:35")) for uuid in GPUS]
+    (over,) = detect(a_snapshot(*works_now, at=at("12:35")), memory, CLUSTER).cleared
+    assert over.resolution is Resolution.ACTIVE_AGAIN

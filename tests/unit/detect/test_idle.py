@@ -375,3 +375,37 @@ def test_a_list_of_owners_matters_only_where_an_accelerators_owner_would_be_in_i
     snapshot = a_snapshot(gpu)
     found = detect(replace(snapshot, parts=(*snapshot.parts, *refused)), EMPTY, CLUSTER)
     assert [line.subject for line in found.unknown] == ["kubernetes/jobs"]
+
+
+def replicas_of_web(*gpus, now, left_out=()):
+    """GPUs as a tick sees them that could not read, of the lists of owners, that ReplicaSet."""
+    owner = Owner(kind="ReplicaSet", namespace="hyperpod-ns-research", name="web-6d4f")
+    held = a_holder("web", owner=owner)
+    seen = [at_time(replace(gpu, idle_since=None, holder=held), now) for gpu in gpus]
+    status = PartStatus.OK if left_out else PartStatus.DENIED
+    lists = replace(a_part("kubernetes/replicasets", status), left_out=left_out)
+    snapshot = a_snapshot(*seen, at=now)
+    return replace(snapshot, parts=(*snapshot.parts, lists))
+
+
+def test_one_owner_that_could_not_be_read_does_not_end_an_incident_under_another_name():
+    owner = Owner(kind="Deployment", namespace="hyperpod-ns-research", name="web")
+    gpu = idle_from(at("8:58"), holder=a_holder("web", owner=owner))
+    first = detect(a_snapshot(gpu), EMPTY, CLUSTER)
+    snapshot = replicas_of_web(gpu, now=at("12:05"), left_out=("hyperpod-ns-research/web-6d4f",))
+    second = detect(snapshot, first.memory, CLUSTER)
+    assert [f.subject for f in second.findings] == ["Deployment/hyperpod-ns-research/web"]
+    assert second.cleared == ()
+
+
+def test_without_owners_the_busy_part_of_a_job_still_belongs_to_it():
+    owner = Owner(kind="Deployment", namespace="hyperpod-ns-research", name="web")
+    gpu = idle_from(at("8:58"), holder=a_holder("web", owner=owner))
+    busy = replace(gpu, uuid="GPU-2", windows=BUSY)
+    first = detect(a_snapshot(gpu, busy), EMPTY, CLUSTER)
+    second = detect(replicas_of_web(gpu, busy, now=at("12:05")), first.memory, CLUSTER)
+    (finding,) = second.findings
+    assert (finding.evidence["job_gpus"], finding.evidence["busy"]) == (2, 1)
+    # Nobody is told to stop a job of which half works.
+    assert finding.action == first.findings[0].action
+    assert finding.action.endswith("-- nvidia-smi")

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from local.bench_snapshot import TICKS, Row, Taken, exponent, take
+from local.bench_goals import Row, Taken, exponent
+from local.bench_snapshot import TICKS, take
 from local.generated.cluster import NOW, GeneratedCluster, gpu_uuid
 from local.generated.objects import Objects
 from local.generated.series import Series, UnansweredError

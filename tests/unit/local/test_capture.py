@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import werkzeug
 
 from local import demo_recording
 from local.application import VirtualClock
@@ -26,6 +27,7 @@ from local.rig import environment, serve
 from local.standins.kubernetes_resources import RESOURCES
 from local.standins.kubernetes_wire import status
 from steward.errors import ConfigError, RetryableError
+from tests.serving import serving
 
 FROM = datetime.fromisoformat("2026-11-05T08:00:00Z")
 TO = datetime.fromisoformat("2026-11-05T11:15:00Z")
@@ -203,6 +205,68 @@ def test_a_capture_that_was_stopped_goes_on_where_it_was(demo: Path, tmp_path: P
     assert Recording.open(out).cluster == "ml-shared-01"
     # The pseudonyms of both runs agree: one person made every pod of the demo.
     assert len(set(re.findall(r"person-[0-9a-f]{12}\"", texts(out / "kubernetes")))) == 7
+
+
+def test_a_first_look_that_was_stopped_leaves_nothing_behind(demo: Path, tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    period = Period(start=TO - 2 * TICK, end=TO, tick=TICK)
+
+    class Stopped(Quiet):
+        def looked(self, at: datetime, number: int) -> None:
+            if number == 1:
+                # As if killed between the folder and the note of it.
+                resume_file(out).write_bytes(before)
+                raise KeyboardInterrupt
+
+    with rig(demo, TO - TICK) as (recording, clock, url):
+        request = asked(url, out, period=period, history=timedelta(hours=1))
+        lists = Recorded(recording, clock)
+        first = Capture(request, clock, lists, stopped := Stopped())
+        before = resume_file(out).read_bytes()
+        (out / "metrics").mkdir(parents=True)
+        (out / "metrics" / ".half.om.new").write_text("half")
+        with pytest.raises(KeyboardInterrupt):
+            first.run()
+        assert [p.name for p in (out / "kubernetes").iterdir()] == ["20261105T111000Z"]
+        assert stopped.lines  # a look was taken
+        clock.move_to(TO)
+        Capture(request, clock, lists, Quiet()).run()
+    # The note and what is in force agree: it is recorded from 11:15 on.
+    assert [p.name for p in (out / "kubernetes").iterdir()] == ["20261105T111500Z"]
+    assert "Kubernetes is recorded from 2026-11-05T11:15:00Z on" in Recording.open(out).note
+    assert list(out.rglob(".*")) == []  # half a write is no part of it
+
+
+def test_a_capture_that_was_stopped_at_its_very_end_is_whole(demo: Path, tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    short = Period(start=TO - TICK, end=TO, tick=TICK)
+    with rig(demo, TO) as (recording, clock, url):
+        request = asked(url, out, period=short, history=timedelta(minutes=1))
+        Capture(request, clock, Recorded(recording, clock), Quiet()).run()
+        resume_file(out).write_text("the key")
+        with pytest.raises(ConfigError, match="holds a recording already"):
+            Capture(request, clock, Recorded(recording, clock), Quiet())
+    assert not resume_file(out).exists()  # or the key would lie beside it for ever
+
+
+def test_a_session_that_ran_out_is_no_refusal_of_the_metrics(demo: Path, tmp_path: Path) -> None:
+    # As Amazon's Prometheus answers; the same status as for a right that is missing.
+    @werkzeug.Request.application
+    def expired(request: werkzeug.Request) -> werkzeug.Response:
+        said = '{"message":"The security token included in the request is expired"}'
+        return werkzeug.Response(said, 403, content_type="application/json")
+
+    out = tmp_path / "recording"
+    period = Period(start=TO - TICK, end=TO, tick=TICK)
+    with rig(demo, TO + TICK) as (recording, clock, url):
+        request = asked(url, out, period=period, history=timedelta(minutes=1))
+        with serving(expired) as unsigned:
+            out_of_session = asked(unsigned, out, period=period, history=timedelta(minutes=1))
+            with pytest.raises(RetryableError, match="sign in again"):
+                Capture(out_of_session, clock, Recorded(recording, clock), Quiet()).run()
+        Capture(request, clock, Recorded(recording, clock), Quiet()).run()
+    assert list((out / "metrics").iterdir())
+    assert "refused" not in Recording.open(out).note
 
 
 def test_another_capture_does_not_go_on_in_the_same_folder(demo: Path, tmp_path: Path) -> None:

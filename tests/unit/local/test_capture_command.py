@@ -7,7 +7,9 @@ import pytest
 
 from local.capture import __main__ as command
 from local.capture.capture import Capture
+from local.live import said
 from local.replay import ROOT
+from steward.errors import RetryableError
 
 GOOD = {
     "--cluster": "ml-shared-01",
@@ -24,6 +26,8 @@ def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin" / "kubectl").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "local")
 
 
 def run(**changes: str) -> int:
@@ -43,6 +47,8 @@ def run(**changes: str) -> int:
         ({"history": "8d"}, "not between"),
         ({"metrics_url": "localhost:9090"}, "write http://"),
         ({"governance": "nowhere.yaml"}, "cannot be read"),
+        ({"out": "."}, "has no name of its own"),
+        ({"out": "recordings/.."}, "has no name of its own"),
     ],
 )
 def test_bad_input_ends_with_one_line(
@@ -65,6 +71,25 @@ def test_a_folder_that_holds_a_recording_is_left_alone(
     assert run(out=str(out)) == 2
     assert "holds a recording already" in capsys.readouterr().err
     assert [path.name for path in out.iterdir()] == ["recording.yaml"]
+
+
+def test_without_credentials_nothing_is_begun(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    assert run() == 2
+    assert capsys.readouterr().err == "AWS: no credentials; sign in, or set AWS_PROFILE\n"
+    assert not (tmp_path / "recordings").exists()
+
+
+def test_what_the_steward_would_do_next_is_not_promised_to_a_person() -> None:
+    late = RetryableError("http://localhost:9090: no answer; asked again next tick")
+    assert said(late) == "http://localhost:9090: no answer"
+    assert said(OSError("disk full")) == "disk full"
 
 
 @pytest.mark.parametrize("ended", [KeyboardInterrupt(), OSError(28, "No space left on device")])

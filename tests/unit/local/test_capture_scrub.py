@@ -1,6 +1,7 @@
 """What is left of an answer: what the detectors read, and nothing that is a person or a secret."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,10 @@ def test_a_person_has_one_pseudonym_in_a_recording_and_another_in_the_next() -> 
         ("arn:aws:iam::123456789012:user/eng/jane", "jane"),
         (f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/train:1", ACCOUNT),
         (f"arn:aws:eks:us-east-1:{ACCOUNT}:cluster/c", ACCOUNT),
+        (f"https://sqs.eu-west-1.amazonaws.com/{ACCOUNT}/requests", ACCOUNT),
+        (f"https://sqs.cn-north-1.amazonaws.com.cn/{ACCOUNT}/requests", ACCOUNT),
+        ('pods is forbidden: User "jane" cannot list resource', "jane"),
+        ('cannot impersonate user "oidc:jane" at the cluster scope', "jane"),
     ],
 )
 def test_people_and_accounts_are_replaced_wherever_they_stand(text: str, gone: str) -> None:
@@ -78,6 +83,8 @@ def test_what_is_no_name_stays() -> None:
     text = "insufficient unused quota for nvidia.com/gpu in flavor ml.p5.48xlarge, 4 more needed"
     assert names().text(text) == text
     assert names().text("274877906944") == "274877906944"  # 256 GiB in bytes: no account
+    refused = 'User "system:serviceaccount:kube-system:ops" cannot list resource "pods"'
+    assert names().text(refused) == refused
     assert names().text("GPU-5f0c8a9e-1b2c-3d4e-5f60-123456789012").endswith("-123456789012")
 
 
@@ -304,3 +311,44 @@ def test_the_policys_copy_is_the_same_policy_without_addresses_and_channels(
         (t.name, t.accelerators, t.strategy) for t in old.teams
     ]
     assert (new.thresholds, new.metrics, new.prices) == (old.thresholds, old.metrics, old.prices)
+
+
+def test_the_policys_copy_names_nobody_and_no_account_and_still_resolves(tmp_path: Path) -> None:
+    text = (ROOT / "layers/policy/governance.yaml").read_text()
+    exemption = """\
+        exemptions:
+          - {subject: Job/hyperpod-ns-research/warm-pool-*, reason: Jane tunes it, author: Jane Roe,
+             until: 2026-12-31T00:00:00Z}
+"""
+    queue = f"https://sqs.us-east-1.amazonaws.com/{ACCOUNT}/steward-snapshot-requests"
+    path = tmp_path / "governance.yaml"
+    path.write_text(
+        text.replace(
+            "    region: us-east-1\n",
+            f'    region: us-east-1\n    account: "{ACCOUNT}"\n    spoke_queue_url: {queue}\n',
+        ).replace("      - name: research\n", f"      - name: research\n{exemption}")
+    )
+    before = load(path).clusters[0]
+    assert (before.account, before.spoke_queue_url) == (ACCOUNT, queue)
+    who = names(rename_jobs=True)
+    (tmp_path / "copy.yaml").write_text(copied := copy_policy(path, "ml-shared-01", who))
+    for gone in ("Jane", ACCOUNT, "warm-pool"):
+        assert gone in path.read_text()
+        assert gone not in copied
+    after = load(tmp_path / "copy.yaml").clusters[0]
+    # The cluster's account is the queue's, as before.
+    assert after.account == who.account(ACCOUNT)
+    assert after.account in (after.spoke_queue_url or "")
+    team = next(one for one in after.teams if one.name == "research")
+    (promise,) = team.exemptions
+    # It still covers the renamed jobs that it covered, and no others.
+    assert promise.subject == f"Job/hyperpod-ns-research/{who.job('warm-pool')}-*"
+    assert who.job("warm-pool-3").startswith(promise.subject.rpartition("/")[2].removesuffix("*"))
+
+
+def test_a_prometheus_of_ones_own_keeps_its_name_to_itself(tmp_path: Path) -> None:
+    text = (ROOT / "layers/policy/governance.yaml").read_text()
+    path = tmp_path / "governance.yaml"
+    path.write_text(re.sub(r"endpoint: \S+", "endpoint: https://prom.acme.example.com", text))
+    assert "acme" in load(path).clusters[0].metrics.endpoint
+    assert "acme" not in copy_policy(path, "ml-shared-01", names())

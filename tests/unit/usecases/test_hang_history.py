@@ -288,3 +288,31 @@ def test_what_still_hangs_or_cannot_be_judged_is_not_asked_for():
 def test_the_part_of_a_job_that_is_gone_is_asked_for_alone():
     told = over(both("10:00", "10:00"), JOB[0])
     assert [(e.key, e.last) for e in told] == [("uid-sweep/GPU-2", at("11:58"))]
+
+
+def test_a_gpu_that_joined_does_not_move_a_beginning_that_was_only_at_least():
+    # Known since 10:00 or before; the other one is there since 11:10 only.
+    metrics = both("9:00", "11:10")
+    memory = remembering(a_stretch(exact=False))
+    found = begun(metrics, *JOB, memory=memory)
+    # What there is of the first one begins at 9:00, and all of its pod's life was looked at.
+    assert [(f.first, f.exact) for f in found] == [(at("9:00"), True), (at("11:10"), True)]
+    assert [f.observed_seconds for f in found] == [178 * 60.0, 48 * 60.0]
+
+
+def test_one_of_more_than_a_week_counts_on_where_it_has_to_be_looked_up_again(monkeypatch):
+    # A look back of an hour: 10:58 is as far as it reaches, and 10:00 to 11:30 is counted already.
+    monkeypatch.setattr(raw_samples, "LOOK_BACK", timedelta(hours=1))
+    stale = {"last": at("11:30"), "observed_seconds": 90 * 60.0}
+    memory = remembering(*(a_stretch(uuid, **stale) for uuid in UUIDS))
+    found = begun(both("9:00", "9:00"), *JOB, memory=memory)
+    assert [f.observed_seconds for f in found] == [118 * 60.0] * 2  # 10:00 to 11:58
+
+
+def test_the_signal_that_shows_a_hang_may_have_been_seen_last_before_the_activity_was():
+    # Tensor activity is last measured at 11:50; six minutes of that may be bridged: to 11:56.
+    metrics = both("10:00", "10:00")
+    for uuid in UUIDS:
+        metrics.tensor[device(uuid)] = every_minute("10:00", "11:51", 0.0)
+    told = over(metrics, JOB[0])
+    assert [(e.key, e.last) for e in told] == [("uid-sweep/GPU-2", at("11:56"))]

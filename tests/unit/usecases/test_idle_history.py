@@ -14,6 +14,7 @@ from tests.builders import DELAY, NOON, a_cluster, a_holder, a_window, an_accele
 from tests.fakes import FakeMetrics
 
 LIMITS = IdleLimits()
+GAP = timedelta(minutes=12)  # 20 % of an hour
 END = NOON - DELAY
 DEVICE = DeviceName(namespace="hyperpod-ns-research", pod="sweep-0", uuid="GPU-1")
 
@@ -54,21 +55,23 @@ def test_a_gap_of_twelve_minutes_is_covered_and_a_longer_one_is_not():
         an_accelerator(),
         LIMITS,
         at("6:00"),
+        gap=GAP,
     )
     assert (found.first, found.last, found.exact) == (at("9:01"), at("9:26"), True)
     assert found.observed_seconds == 12 * 60
 
 
 def test_a_newest_sample_that_is_busy_begins_nothing():
-    assert beginning(samples(("9:00", 0.0), ("9:01", 0.5)), an_accelerator(), LIMITS, NOON) is None
+    series = samples(("9:00", 0.0), ("9:01", 0.5))
+    assert beginning(series, an_accelerator(), LIMITS, NOON, gap=GAP) is None
 
 
 def test_idle_from_the_first_sample_seen_is_exact_only_if_the_holder_is_no_older():
     series = samples(("9:00", 0.0), ("9:01", 0.0))
     old = an_accelerator(holder=a_holder(since=at("6:00")))
     young = an_accelerator(holder=a_holder(since=at("8:59")))
-    assert beginning(series, old, LIMITS, at("8:59")).exact is False
-    assert beginning(series, young, LIMITS, at("8:59")).exact is True
+    assert beginning(series, old, LIMITS, at("8:59"), gap=GAP).exact is False
+    assert beginning(series, young, LIMITS, at("8:59"), gap=GAP).exact is True
 
 
 def test_an_end_adds_what_came_after_the_last_known_sample():
@@ -77,18 +80,19 @@ def test_an_end_adds_what_came_after_the_last_known_sample():
         a_stretch(),
         LIMITS,
         None,
+        gap=GAP,
     )
     assert (end.last, end.observed_seconds) == (at("10:02"), 120)
 
 
 def test_idle_again_after_waking_is_not_the_same_stretch():
-    end = ending(samples(("10:01", 0.4), ("10:02", 0.0)), a_stretch(), LIMITS, None)
+    end = ending(samples(("10:01", 0.4), ("10:02", 0.0)), a_stretch(), LIMITS, None, gap=GAP)
     assert (end.last, end.observed_seconds) == (at("10:00"), 0)
 
 
 def test_samples_after_the_job_finished_are_the_exporters_not_the_jobs():
     series = samples(("10:01", 0.0), ("10:02", 0.0), ("10:10", 0.0))
-    end = ending(series, a_stretch(), LIMITS, at("10:02"))
+    end = ending(series, a_stretch(), LIMITS, at("10:02"), gap=GAP)
     assert end.last == at("10:02")
 
 

@@ -50,3 +50,17 @@ def test_a_slice_is_told_by_its_own_series_only(resource, mig, idle):
     assert verdict.idle is idle
     assert verdict.reason is (None if idle else UnknownReason.NO_TELEMETRY)
     assert gpu.fraction == (1 if resource == "nvidia.com/gpu" else 3 / 7)
+
+
+@pytest.mark.parametrize(
+    ("resource", "mig", "fraction"),
+    [
+        ("nvidia.com/gpu", "3g.40gb/1", 3 / 7),  # every card alike: the slice says its size
+        ("nvidia.com/mig-1c.3g.40gb", "1c.3g.40gb/1", 1 / 7),  # one of a slice's three
+        ("nvidia.com/mig-3g.40gb", "/1", 3 / 7),  # no profile on the series: the request's
+        ("nvidia.com/mig-1g.10gb.me", "1g.10gb+me/1", 1 / 7),
+    ],
+)
+def test_a_slice_is_the_share_that_its_profile_says(resource, mig, fraction):
+    ((gpu,), _) = accelerators(resource, mig)
+    assert gpu.fraction == fraction

@@ -347,3 +347,25 @@ def test_a_gap_longer_than_coverage_allows_is_looked_at_sample_by_sample():
     steps = [(b - a).total_seconds() for a, b in pairwise(seen)]
     assert max(steps) > 720
     assert finding.gpu_hours == round(sum(s for s in steps if s <= 720) / 3600, 6)
+
+
+def test_a_slice_that_was_seen_earlier_only_counts_its_fraction():
+    # The last sample is older than every window, and no memory knows the device.
+    slice_ = replace(device("GPU-1"), mig="3g.40gb/1")
+    metrics = FakeMetrics({slice_: minutes(0.0, stop=at("9:00"))})
+    (gpu,) = read([a_pod()], metrics).accelerators
+    assert (gpu.uuid, gpu.ever_seen, gpu.fraction) == ("GPU-1", True, 3 / 7)
+
+
+class Elsewhere(FakeMetrics):
+    """What was seen earlier was on another node."""
+
+    def seen(self, *given):
+        return tuple(replace(one, node="hyperpod-i-0b") for one in super().seen(*given))
+
+
+def test_a_device_that_a_namesake_had_on_another_node_is_not_this_pods():
+    metrics = Elsewhere({device("GPU-1"): minutes(0.0, stop=at("9:00"))})
+    nodes = (NODE, replace(NODE, name="hyperpod-i-0b"))
+    (gpu,) = read([a_pod()], metrics, nodes=nodes).accelerators
+    assert (gpu.uuid, gpu.ever_seen) == (None, False)

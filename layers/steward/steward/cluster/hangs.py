@@ -15,7 +15,7 @@ from steward.cluster.accelerators import State, Verdict
 from steward.cluster.findings import UNSEEN, Resolution
 from steward.cluster.hanging import Sign, find, watts_max, why_unproven
 from steward.cluster.judging import Judged
-from steward.cluster.memory import IdleIncident
+from steward.cluster.memory import IdleIncident, IdleStretch
 from steward.cluster.snapshot import IdleEnd, Snapshot
 from steward.cluster.stretches import Seen, Shown, advance, broken, end
 
@@ -124,7 +124,7 @@ def disproved(judged: Iterable[Judged]) -> bool:
 def _hidden_phase(
     incident: IdleIncident | None,
     held: Mapping[str, Judged],
-    running: Collection[str],
+    running: Mapping[str, IdleStretch],
     ends: Mapping[str, IdleEnd],
     snapshot: Snapshot,
 ) -> Phase:
@@ -155,7 +155,7 @@ def _sight(one: Judged) -> Shown:
 
 
 def _quiet(
-    running: Collection[str],
+    running: Mapping[str, IdleStretch],
     held: Mapping[str, Judged],
     ends: Mapping[str, IdleEnd],
     snapshot: Snapshot,
@@ -164,16 +164,23 @@ def _quiet(
 
     A window that reaches back into the hang calls idle accelerators busy.
     """
-    known = [(held[key], ends.get(key)) for key in running if key in held]
+    known = [(held[key], stretch, ends.get(key)) for key, stretch in running.items() if key in held]
     return bool(known) and all(
-        told is not None
-        and told.quiet
+        _rests(one, told)
         and (
             one.unknown
-            or told.last > snapshot.window_end - timedelta(minutes=one.limits.window_minutes)
+            or (told or stretch).last
+            > snapshot.window_end - timedelta(minutes=one.limits.window_minutes)
         )
-        for one, told in known
+        for one, stretch, told in known
     )
+
+
+def _rests(one: Judged, told: IdleEnd | None) -> bool:
+    """Tell whether it may be idle since; without raw samples only signs of work speak against it."""
+    if told is None:
+        return Sign.CONTRADICTS not in {one.signs.tensor, one.signs.power}
+    return told.quiet
 
 
 def _what_follows(judged: Sequence[Judged]) -> Resolution:

@@ -103,12 +103,20 @@ def by_subject(
     judged : iterable of Judged
         Accelerators.
     known : mapping of str to str, or None
-        Accelerator key to a subject that overrules its owner, where owners could not be read.
+        Accelerator key to a subject that overrules its owner, where owners could not be read: for
+        all that the same owner holds.
     """
+    every = tuple(judged)
+    told = known or {}
+    above = {
+        one.accelerator.holder.owner.subject: told[one.accelerator.key]
+        for one in every
+        if one.accelerator.key in told
+    }
     jobs: dict[str, list[Judged]] = defaultdict(list)
-    for one in judged:
+    for one in every:
         owner = one.accelerator.holder.owner.subject
-        jobs[(known or {}).get(one.accelerator.key, owner)].append(one)
+        jobs[told.get(one.accelerator.key, above.get(owner, owner))].append(one)
     return {subject: jobs[subject] for subject in sorted(jobs)}
 
 

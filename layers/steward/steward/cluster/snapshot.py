@@ -96,6 +96,9 @@ class IdleEnd(msgspec.Struct, frozen=True, kw_only=True):
         The last sample that showed the condition.
     observed_seconds : float
         Time of it that samples cover after what the memory had already counted.
+    counted_seconds : float or None
+        What that was: a snapshot may be taken before the one before it is evaluated. None: what
+        the memory has counted when this is read.
     quiet : bool
         Of a hang: all of the job's newest samples are idle, so that it is not known to work again.
     """
@@ -103,6 +106,7 @@ class IdleEnd(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     last: datetime
     observed_seconds: float
+    counted_seconds: float | None = None
     quiet: bool = False
 
 

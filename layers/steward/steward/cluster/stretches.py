@@ -92,14 +92,13 @@ def advance(
         if not begun and snapshot.at - incident.cleared < REPEAT_CLEARED:
             return incident
         incident = None  # forgotten, or seen anew: another incident, counted from nothing
-    elif incident and begun and not _goes_on(incident, begun.values()):
+    elif incident and begun and not _goes_on(incident, begun.values(), seen.shown):
         incident = None
     followed = [
         stretch
         if stretch.ended is not None or stretch.key in hidden
         else _follow(stretch, seen, ends.get(stretch.key), snapshot)
         for stretch in (incident.stretches if incident else ())
-        if stretch.key not in begun or not broken(stretch, seen.shown[stretch.key].found)
     ]
     done = tuple(stretch for stretch in followed if stretch.ended is not None)
     running = {stretch.key: stretch for stretch in followed if stretch.ended is None}
@@ -125,19 +124,24 @@ def end(stretch: IdleStretch, told: IdleEnd | None, why: Resolution | None) -> I
     """Take a stretch to its last sample; without a reason it still may go on."""
     if told is None:
         return replace(stretch, ended=why)
+    counted = stretch.observed_seconds if told.counted_seconds is None else told.counted_seconds
     return replace(
         stretch,
         last=max(stretch.last, told.last),
-        observed_seconds=stretch.observed_seconds + told.observed_seconds,
+        observed_seconds=max(stretch.observed_seconds, counted + told.observed_seconds),
         ended=why,
     )
 
 
-def _goes_on(incident: IdleIncident, begun: Iterable[IdleStretch]) -> bool:
+def _goes_on(
+    incident: IdleIncident, begun: Iterable[IdleStretch], shown: Mapping[str, Shown]
+) -> bool:
     """Tell whether what is idle now joins on to what was: then the incident has not ended."""
+    running = [stretch for stretch in incident.stretches if stretch.ended is None]
+    if running:
+        return any(s.key not in shown or not broken(s, shown[s.key].found) for s in running)
     newest = max(stretch.last for stretch in incident.stretches)
-    running = any(stretch.ended is None for stretch in incident.stretches)
-    return running or min(stretch.since for stretch in begun) < newest + UNSEEN
+    return min(stretch.since for stretch in begun) < newest + UNSEEN
 
 
 def _follow(
@@ -149,6 +153,8 @@ def _follow(
     if stretch.key in seen.over:
         return end(stretch, told, seen.over[stretch.key])
     shown = seen.shown.get(stretch.key)
+    if shown and broken(stretch, shown.found):
+        return end(stretch, None, Resolution.ACTIVE_AGAIN)  # what shows now is another
     return _extend(stretch, shown, snapshot) if shown else stretch
 
 
@@ -188,6 +194,15 @@ def _extend(stretch: IdleStretch, shown: Shown, snapshot: Snapshot) -> IdleStret
         watts_max=stretch.watts_max if shown.watts_max is None else shown.watts_max,
     )
     found = shown.found
+    if found and found.exact and not stretch.exact:
+        # What was only assumed of its beginning is known now.
+        return replace(
+            stretch,
+            since=found.first,
+            last=max(found.last, stretch.last),
+            exact=True,
+            observed_seconds=found.observed_seconds,
+        )
     if found:
         return replace(
             stretch,

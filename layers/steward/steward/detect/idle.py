@@ -74,7 +74,7 @@ def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detect
         return Detection(memory=memory, unknown=refused)
     # While owners cannot be read, a Deployment's pod seems to be its ReplicaSet's: what is known of
     # an accelerator stays with the job that it was known by.
-    known = memory.subjects() if snapshot.refused(*owners) else None
+    known = memory.subjects() if _in_doubt(snapshot, owners) else None
     jobs = by_subject(judge_snapshot(snapshot, cluster, known), known)
     ends = {end.key: end for end in snapshot.idle_ends}
     idle = {incident.subject: incident for incident in memory.idle}
@@ -107,6 +107,12 @@ def _owners(snapshot: Snapshot) -> tuple[str, ...]:
     """Name the lists that an accelerator's owner would be found in; others are read for others."""
     kinds = {accelerator.holder.owner.kind for accelerator in snapshot.accelerators}
     return tuple(part for kind, part in _OWNERS.items() if kind in kinds)
+
+
+def _in_doubt(snapshot: Snapshot, owners: Sequence[str]) -> bool:
+    """Tell whether an accelerator's owner may have one that could not be read."""
+    parts = [part for name in owners if (part := snapshot.part(name))]
+    return bool(snapshot.refused(*owners)) or any(part.left_out for part in parts)
 
 
 class _Told(NamedTuple):
@@ -154,8 +160,11 @@ def _of_hang(hang: Hang, snapshot: Snapshot, cluster: ClusterPolicy) -> _Told:
     if hang.phase is Phase.QUIET and incident.finding:
         # Not seen any more, and not known to be over: told with what it came to.
         return _goes_on(incident, counted(incident, incident.finding, _HUNG_UNTIL), snapshot)
-    if hang.phase is Phase.PASSING:
-        return _Told(incidents=(incident,))
+    if hang.phase is Phase.PASSING and incident.finding:
+        # Known to be over, whatever else cannot be judged of the job; it may yet come back.
+        so_far = counted(incident, incident.finding, _HUNG_UNTIL)
+        ended = Cleared(resolution=Resolution.ACTIVE_AGAIN, finding=so_far)
+        return _Told(incidents=(incident,), cleared=(ended,))
     return _not_seen(incident, _HUNG_UNTIL, snapshot)
 
 

@@ -6,6 +6,7 @@ accelerator without a series is there, and says so.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from copy import replace
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 _SEVENTHS = 7
 """A MIG slice `<n>g` is n of a GPU's seven compute slices (NVIDIA MIG user guide)."""
+
+
+_PROFILE = re.compile(r"(?:(\d+)c\.)?(\d+)g\.", re.ASCII)
 
 
 class _Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,14 +111,14 @@ def allocate(
             node=pod.node,
             uuid=None,
             holder=holder,
-            fraction=_fraction(pod.resource.rpartition("/")[2].removeprefix("mig-")),
+            fraction=_fraction(pod.resource.rpartition("/")[2].removeprefix("mig-")) or 1.0,
             instance_type=place.instance_type,
             usd_per_hour=usd_per_accelerator(place.instance_type, per_instance, cluster),
             windows=_empty_windows(cluster) if metrics else (),
         )
         devices = _measured(base, pod, _usable(pod, named), places, users)
         devices |= _remembered(base, devices, remembered[pod.uid])
-        devices |= _measured_before(base, devices, _usable(pod, earlier))
+        devices |= _measured_before(base, devices, _usable(pod, earlier), places)
         chosen = list(devices.values())[: pod.accelerators]
         missing = pod.accelerators - len(chosen)
         for ordinal in range(missing):
@@ -165,8 +169,8 @@ def _measured(
     places: Mapping[str, _Place],
     users: Mapping[tuple[str, str | None], set[str]],
 ) -> dict[tuple[str, str | None], Accelerator]:
-    """Devices that series name now; series of a namesake on another node are not this pod's."""
-    here = [r for r in readings if r.node not in places or r.node == pod.node]
+    """Devices that series name now."""
+    here = _here(readings, base, places)
     # A living series before one that has stopped: the stopped one may be a predecessor's.
     here.sort(key=lambda r: (r.last_sample is None, r.uuid, r.mig or ""))
     me = f"{pod.namespace}/{pod.name}"
@@ -175,7 +179,7 @@ def _measured(
             base,
             uuid=r.uuid,
             mig=r.mig,
-            fraction=_fraction(r.mig) if r.mig else base.fraction,
+            fraction=_share(r.mig, base),
             activity_metric=r.activity_metric,
             windows=r.windows,
             last_sample=r.last_sample,
@@ -188,6 +192,13 @@ def _measured(
         )
         for r in here
     }
+
+
+def _here(
+    readings: Iterable[DeviceReading], base: Accelerator, places: Mapping[str, _Place]
+) -> list[DeviceReading]:
+    """Pick what is said of a pod's own node: a namesake on another one is not that pod."""
+    return [r for r in readings if r.node not in places or r.node == base.node]
 
 
 def _power_limit(reading: DeviceReading, base: Accelerator) -> float | None:
@@ -205,7 +216,7 @@ def _remembered(
             base,
             uuid=d.uuid,
             mig=d.mig,
-            fraction=_fraction(d.mig) if d.mig else base.fraction,
+            fraction=_share(d.mig, base),
             ever_seen=True,
         )
         for d in devices
@@ -217,10 +228,13 @@ def _measured_before(
     base: Accelerator,
     known: Mapping[tuple[str, str | None], Accelerator],
     readings: Iterable[DeviceReading],
+    places: Mapping[str, _Place],
 ) -> dict[tuple[str, str | None], Accelerator]:
     return {
-        (r.uuid, r.mig): replace(base, uuid=r.uuid, mig=r.mig, ever_seen=True)
-        for r in readings
+        (r.uuid, r.mig): replace(
+            base, uuid=r.uuid, mig=r.mig, fraction=_share(r.mig, base), ever_seen=True
+        )
+        for r in _here(readings, base, places)
         if (r.uuid, r.mig) not in known
     }
 
@@ -281,10 +295,15 @@ def _places(nodes: Iterable[Node], control_plane: ControlPlane) -> dict[str, _Pl
     return places
 
 
-def _fraction(profile: str) -> float:
-    """Share of a GPU that a MIG profile such as `3g.40gb` is; anything else is a whole one."""
-    head, _, tail = profile.partition("g.")
-    return int(head) / _SEVENTHS if tail and head.isdigit() else 1.0
+def _share(mig: str | None, base: Accelerator) -> float:
+    """Share of a GPU that a device is: as its slice says, else as its pod asked for it."""
+    return (_fraction(mig) if mig else None) or base.fraction
+
+
+def _fraction(profile: str) -> float | None:
+    """Share of a GPU that a MIG profile is, such as `3g.40gb`, or `1c.3g.40gb` with a part of it."""
+    found = _PROFILE.match(profile)
+    return int(found[1] or found[2]) / _SEVENTHS if found else None
 
 
 def _empty_windows(cluster: ClusterPolicy) -> tuple[Window, ...]:

@@ -23,6 +23,7 @@ from steward.usecases.raw_samples import (
     device_of,
     longest_gap,
     observed,
+    observed_since,
     remembered_device,
     samples_in,
 )
@@ -40,6 +41,12 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
 
     shown: tuple[Judged, ...]
     known: dict[str, IdleStretch]
+
+    @property
+    def turn(self) -> tuple[bool, float]:
+        """Tell when it is looked up; as :func:`raw_samples.turn`."""
+        turns = (raw_samples.turn(stretch) for stretch in self.known.values())
+        return min(turns, default=raw_samples.turn(None))
 
     def reach(self, end: datetime) -> timedelta:
         """Tell how far back has to be looked; what is known for certain is not looked up again."""
@@ -82,7 +89,9 @@ def hang_beginnings(
         return {}
     names = [device_of(one.accelerator) for job in wanted for one in job.shown]
     answers = by_device(metrics.samples(end, span.total_seconds(), names, SIGNALS))
-    return {key: since for job in wanted for key, since in _begun(job, answers, end - span)}
+    return {
+        key: since for job in wanted for key, since in _begun(job, answers, end - span, cluster)
+    }
 
 
 def _to_look_up(
@@ -96,7 +105,7 @@ def _to_look_up(
         known = {k: running[k] for one in shown if (k := one.accelerator.key) in running}
         if not all(_followed(one, known, cluster, end) for one in shown):
             found.append(_Job(shown=shown, known=known))
-    return sorted(found, key=lambda job: bool(job.known))
+    return sorted(found, key=lambda job: job.turn)
 
 
 def _shortened(shown: Sequence[Judged], room: int, cluster: ClusterPolicy) -> timedelta:
@@ -114,40 +123,54 @@ def _followed(
     each = (accelerator.windows, accelerator.tensor, accelerator.power)
     windows = [find(signal, minutes) for signal in each]
     return stretch is not None and raw_samples.seen_through(
-        stretch, windows, _gap(one.thresholds), cluster, end
+        stretch, windows, _gap(one.thresholds, cluster), cluster, end
     )
 
 
-def _begun(job: _Job, answers: Answers, looked_from: datetime) -> Iterator[tuple[str, IdleSince]]:
+def _begun(
+    job: _Job, answers: Answers, looked_from: datetime, cluster: ClusterPolicy
+) -> Iterator[tuple[str, IdleSince]]:
     """Give each accelerator its part of the hang, which begins once all of the job show it."""
     runs: dict[str, Run] = {}
     for one in job.shown:
         born = one.accelerator.holder.since
         traced = trace(answers.get(device_of(one.accelerator), {}), _bounds(one), born)
-        found = run(traced, _gap(one.thresholds), from_birth=looked_from <= born)
+        found = run(traced, _gap(one.thresholds, cluster), from_birth=looked_from <= born)
         if found is None:
             return  # nothing can be said of the job; its windows still speak
         runs[one.accelerator.key] = found
     known = job.known
     if any(runs[key].times[0] > stretch.last for key, stretch in known.items()):
         known = {}  # one that worked unseen has ended it for all
-    fixed = {key: stretch for key, stretch in known.items() if stretch.exact}
-    fresh = [runs[key] for key in runs.keys() - fixed.keys()]
-    latest = max(fresh, key=lambda r: (r.times[0], r.exact), default=None)
     for one in job.shown:
         key = one.accelerator.key
-        since = fixed[key].since if key in fixed or latest is None else latest.times[0]
+        since, exact = _since(key, runs, known)
         times = [when for when in runs[key].times if when >= since]
+        before = known.get(key)
+        if before and exact and not before.exact:
+            before = None  # its beginning is found: all that was only assumed is measured
         if times:
-            yield (
-                key,
-                IdleSince(
-                    first=times[0],
-                    last=times[-1],
-                    exact=key in fixed or latest is None or latest.exact,
-                    observed_seconds=observed(times, _gap(one.thresholds)),
-                ),
-            )
+            gap = _gap(one.thresholds, cluster)
+            seconds = observed_since(times, gap, before)
+            first, last = times[0], times[-1]
+            yield key, IdleSince(first=first, last=last, exact=exact, observed_seconds=seconds)
+
+
+def _since(
+    key: str, runs: Mapping[str, Run], known: Mapping[str, IdleStretch]
+) -> tuple[datetime, bool]:
+    """Tell since when an accelerator is part of its job's hang, and whether that is for certain.
+
+    It began once all that it was seen on showed it; what joined since is part of it from then on.
+    """
+    if (before := known.get(key)) and before.exact:
+        return before.since, True
+    if known and before is None:
+        own = runs[key]
+        return max(own.times[0], min(stretch.since for stretch in known.values())), own.exact
+    open_ = [run for k, run in runs.items() if not known or (k in known and not known[k].exact)]
+    latest = max(open_, key=lambda r: (r.times[0], r.exact))
+    return latest.times[0], latest.exact
 
 
 def hangs_over(
@@ -210,10 +233,16 @@ def _ended(
         if s.key in held
     )
     for s in stretches:
-        gap = _gap(thresholds[s.key])
+        gap = _gap(thresholds[s.key], cluster)
         more = rest(traces[s.key], s.last, gap, before=cut, until=until[s.key])
         times = [s.last, *more]
-        yield IdleEnd(key=s.key, last=times[-1], observed_seconds=observed(times, gap), quiet=still)
+        yield IdleEnd(
+            key=s.key,
+            last=times[-1],
+            observed_seconds=observed(times, gap),
+            counted_seconds=s.observed_seconds,
+            quiet=still,
+        )
 
 
 def _bounds(one: Judged) -> Bounds:
@@ -247,5 +276,6 @@ def _thresholds(one: Judged | None, stretch: IdleStretch, cluster: ClusterPolicy
     return cluster.limits(Scope(team=team.name if team else None, namespace=stretch.namespace))
 
 
-def _gap(thresholds: Thresholds) -> timedelta:
-    return longest_gap(thresholds.hang.window_minutes, thresholds.idle.coverage_min)
+def _gap(thresholds: Thresholds, cluster: ClusterPolicy) -> timedelta:
+    interval = cluster.metrics.scrape_interval_seconds
+    return longest_gap(thresholds.hang.window_minutes, thresholds.idle.coverage_min, interval)

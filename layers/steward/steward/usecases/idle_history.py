@@ -21,6 +21,7 @@ from steward.usecases.raw_samples import (
     device_of,
     longest_gap,
     observed,
+    observed_since,
     remembered_device,
     samples_in,
 )
@@ -86,14 +87,15 @@ def _idle_beginnings(
     known = memory.running_stretches()
     wanted: dict[DeviceName, Judged] = {}
     span = timedelta(0)
-    # What nothing is known of first: what is known as "at least" is asked for at every tick.
-    for one in sorted(judged, key=lambda one: one.accelerator.key in known):
+    for one in sorted(judged, key=lambda one: raw_samples.turn(known.get(one.accelerator.key))):
         accelerator = one.accelerator
         stretch = known.get(accelerator.key)
         if accelerator.uuid is None or not one.verdict.idle:
             continue
         window = accelerator.window(one.limits.window_minutes)
-        if stretch and raw_samples.seen_through(stretch, [window], _gap(one.limits), cluster, end):
+        if stretch and raw_samples.seen_through(
+            stretch, [window], _gap(one.limits, cluster), cluster, end
+        ):
             continue
         # One query has one range: every series in it is fetched over the longest span.
         longest = max(span, raw_samples.life(accelerator, end))
@@ -107,15 +109,35 @@ def _idle_beginnings(
     begun = {}
     for series in metrics.samples(end, span.total_seconds(), list(wanted)):
         one = wanted[series.device]
-        if found := beginning(series, one.accelerator, one.limits, end - span):
-            begun[one.accelerator.key] = found
+        key = one.accelerator.key
+        gap = _gap(one.limits, cluster)
+        found = beginning(
+            series, one.accelerator, one.limits, end - span, gap=gap, known=known.get(key)
+        )
+        if found:
+            begun[key] = found
     return begun
 
 
 def beginning(
-    series: Samples, accelerator: Accelerator, limits: IdleLimits, looked_from: datetime
+    series: Samples,
+    accelerator: Accelerator,
+    limits: IdleLimits,
+    looked_from: datetime,
+    *,
+    gap: timedelta,
+    known: IdleStretch | None = None,
 ) -> IdleSince | None:
     """Find the idle stretch that a series ends with, no earlier than its holder.
+
+    Parameters
+    ----------
+    looked_from : datetime
+        Since when there would be samples.
+    gap : timedelta
+        The longest that counts as idle.
+    known : IdleStretch or None
+        What is remembered of it.
 
     Returns
     -------
@@ -136,7 +158,10 @@ def beginning(
         return None
     idle.reverse()
     return IdleSince(
-        first=idle[0], last=idle[-1], exact=bounded, observed_seconds=observed(idle, _gap(limits))
+        first=idle[0],
+        last=idle[-1],
+        exact=bounded,
+        observed_seconds=observed_since(idle, gap, None if bounded else known),
     )
 
 
@@ -168,6 +193,8 @@ def find_ends(
         return ()
     # One query for both, over what the longest of them needs.
     span = now - min(stretch.last for stretch in over) + timedelta(seconds=1)
+    if hangs:  # what shows that one goes on may lie before its last sample
+        span += timedelta(minutes=max(cluster.hang_windows()))
     seconds = min(span, raw_samples.LOOK_BACK).total_seconds()
     devices = list(dict.fromkeys(map(remembered_device, over)))
     signals = SIGNALS if hangs else (Signal.ACTIVITY,)
@@ -178,7 +205,7 @@ def find_ends(
         series = answers[remembered_device(stretch)][Signal.ACTIVITY]
         limits = _limits(held.get(stretch.key), stretch, cluster)
         until = handovers.given_up(stretch, subjects[stretch.key])
-        ends.append(ending(series, stretch, limits, until))
+        ends.append(ending(series, stretch, limits, until, gap=_gap(limits, cluster)))
     return (*ends, *hang_ends(hangs, held, handovers, cluster, answers))
 
 
@@ -194,7 +221,12 @@ def _idle_over(held: Mapping[str, Judged], memory: Memory) -> list[IdleStretch]:
 
 
 def ending(
-    series: Samples, stretch: IdleStretch, limits: IdleLimits, given_up: datetime | None
+    series: Samples,
+    stretch: IdleStretch,
+    limits: IdleLimits,
+    given_up: datetime | None,
+    *,
+    gap: timedelta,
 ) -> IdleEnd:
     """Follow a remembered stretch to its last idle sample.
 
@@ -205,6 +237,8 @@ def ending(
     given_up : datetime or None
         When the job finished, or another pod took the device: an exporter goes on naming a pod for
         a while after its end, and a pod may return under the same name.
+    gap : timedelta
+        The longest that counts as idle.
     """
     last = stretch.last
     idle = [last]
@@ -214,7 +248,12 @@ def ending(
         if value > limits.activity_max or (given_up is not None and when > given_up):
             break
         idle.append(when)
-    return IdleEnd(key=stretch.key, last=idle[-1], observed_seconds=observed(idle, _gap(limits)))
+    return IdleEnd(
+        key=stretch.key,
+        last=idle[-1],
+        observed_seconds=observed(idle, gap),
+        counted_seconds=stretch.observed_seconds,
+    )
 
 
 def _limits(one: Judged | None, stretch: IdleStretch, cluster: ClusterPolicy) -> IdleLimits:
@@ -225,5 +264,6 @@ def _limits(one: Judged | None, stretch: IdleStretch, cluster: ClusterPolicy) ->
     return cluster.limits(scope).idle
 
 
-def _gap(limits: IdleLimits) -> timedelta:
-    return longest_gap(limits.window_minutes, limits.coverage_min)
+def _gap(limits: IdleLimits, cluster: ClusterPolicy) -> timedelta:
+    interval = cluster.metrics.scrape_interval_seconds
+    return longest_gap(limits.window_minutes, limits.coverage_min, interval)

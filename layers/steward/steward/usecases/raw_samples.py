@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -28,9 +29,34 @@ def observed(times: Sequence[datetime], longest: timedelta) -> float:
     return sum(step.total_seconds() for step in steps if step <= longest)
 
 
-def longest_gap(window_minutes: int, coverage_min: float) -> timedelta:
-    """Give the longest gap that a window may have and still carry a verdict."""
-    return timedelta(minutes=round(window_minutes * (1 - coverage_min), 6))
+def observed_since(
+    times: Sequence[datetime], longest: timedelta, known: IdleStretch | None
+) -> float:
+    """Add up what a stretch has come to, also from before where a look back ends.
+
+    Parameters
+    ----------
+    times : sequence of datetime
+        Samples of it, as far back as was looked; at least one.
+    longest : timedelta
+        As for :func:`observed`.
+    known : IdleStretch or None
+        As remembered.
+    """
+    if known is None or not known.since < times[0] <= known.last:
+        return observed(times, longest)
+    after = (when for when in times if when > known.last)
+    return known.observed_seconds + observed([known.last, *after], longest)
+
+
+def longest_gap(window_minutes: int, coverage_min: float, interval_seconds: int = 60) -> timedelta:
+    """Give the longest gap that a window may have and still carry a verdict.
+
+    A window that may miss next to nothing still has its samples an interval apart, and one of them
+    may be late.
+    """
+    missing = timedelta(minutes=round(window_minutes * (1 - coverage_min), 6))
+    return max(missing, timedelta(seconds=2 * interval_seconds))
 
 
 def seen_through(
@@ -42,6 +68,8 @@ def seen_through(
 ) -> bool:
     """Tell whether a stretch's beginning is known, and nothing between then and now went unseen.
 
+    A beginning that lies further back than is looked will not be found by looking again.
+
     Where a window dropped samples the newest may be one of them, and after a gap that coverage
     refuses some of the time is nobody's: only raw samples tell. At a pace slower than that gap two
     ticks count as seen through, but never more than the window looked at.
@@ -52,7 +80,16 @@ def seen_through(
     tick = timedelta(minutes=cluster.tick_minutes)
     pace = gap if gap >= tick else 2 * tick
     unseen = min(pace, timedelta(minutes=looked[0].minutes))
-    return stretch.exact and stretch.last >= end - unseen
+    begun = stretch.exact or stretch.since <= end - LOOK_BACK
+    return begun and stretch.last >= end - unseen
+
+
+def turn(known: IdleStretch | None) -> tuple[bool, float]:
+    """Tell whose turn it is to be looked up: what nothing is known of, then what began last.
+
+    What has been found to go back furthest is asked for again only after all others.
+    """
+    return (False, 0) if known is None else (True, -known.since.timestamp())
 
 
 def life(accelerator: Accelerator, end: datetime) -> timedelta:
@@ -97,15 +134,17 @@ class Handovers:
         for accelerator in accelerators:
             self._held.add(accelerator.key)
             self._taken[accelerator.uuid, accelerator.mig] = accelerator.holder.since
-        self._finished = {}
+        self._finished: dict[str, list[datetime]] = defaultdict(list)
         for workload in workloads:
             condition = workload.condition("Finished")
             if workload.owner and condition and condition.status and condition.since:
-                self._finished[workload.owner.subject] = condition.since
+                self._finished[workload.owner.subject].append(condition.since)
 
     def given_up(self, stretch: IdleStretch, subject: str) -> datetime | None:
         """Tell when a job gave the device of a stretch up; None where it has not."""
-        until = [self._finished.get(subject)]
+        # One that finished before is an earlier run under the same name.
+        finished = (when for when in self._finished.get(subject, ()) if when >= stretch.since)
+        until: list[datetime | None] = [*finished]
         if stretch.key not in self._held:
             until.append(self._taken.get((stretch.uuid, stretch.mig)))
         return min((when for when in until if when is not None), default=None)
