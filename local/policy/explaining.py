@@ -125,7 +125,7 @@ def _team_lines(
         ("fair_share_weight", team.fair_share_weight),
         ("owners", ", ".join(team.owners)),
         ("channel", f"{channel.name} ({channel.id})"),
-        ("checkpoints", ", ".join(team.checkpoints) or None),
+        ("checkpoints", ", ".join(one.uri for one in team.checkpoints) or None),
     ):
         named = key != "channel" or team.channel is not None
         place = (*path, *key.split(".")) if named else ("slack", "platform_channel")

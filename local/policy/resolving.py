@@ -22,6 +22,7 @@ from local.policy.schema import fault_of
 from local.policy.thresholds import HangDocument, IdleDocument, OverrideDocument
 from steward.cluster.policy import (
     Channel,
+    CheckpointLocation,
     ClusterPolicy,
     Exemption,
     HangLimits,
@@ -134,7 +135,7 @@ def _team(document: TeamDocument, channels: Mapping[str, Channel]) -> Team:
         fair_share_weight=document.fair_share_weight,
         owners=tuple(document.owners),
         channel=channels[document.channel] if document.channel else None,
-        checkpoints=tuple(document.checkpoints),
+        checkpoints=tuple(CheckpointLocation(uri=uri) for uri in document.checkpoints),
         exemptions=tuple(_exemption(exemption) for exemption in document.exemptions),
     )
 

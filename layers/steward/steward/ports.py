@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from steward.alerts.model import Attempt, Card, Posted, ReconcilerState
     from steward.cluster.accelerators import Window
     from steward.cluster.audit import Audit
+    from steward.cluster.checkpoints import Written
     from steward.cluster.control_plane import ControlPlane
     from steward.cluster.findings import Evaluation
     from steward.cluster.kueue import (
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from steward.cluster.memory import Memory
     from steward.cluster.planning import Planned, SnapshotScope
     from steward.cluster.pods import GpuPod
-    from steward.cluster.policy import ClusterPolicy
+    from steward.cluster.policy import CheckpointLocation, ClusterPolicy
     from steward.cluster.snapshot import InvalidSamples, LastSnapshot, Node, Part, Snapshot
 
 
@@ -242,6 +243,28 @@ class MetricsReader(Protocol):
         ...
 
 
+class CheckpointReader(Protocol):
+    """The storage that jobs write their checkpoints to."""
+
+    def newest(self, location: CheckpointLocation, job: str, before: datetime) -> Written | None:
+        """Find the newest checkpoint of a job that is not later than a time.
+
+        Parameters
+        ----------
+        location : CheckpointLocation
+            With its placeholders filled in; where it had no `{job}`, what lies below it is the
+            job's where a part of its path is the job's name.
+        job : str
+            Name of the job's top owner.
+
+        Raises
+        ------
+        DeniedError, RetryableError, PermanentError
+            The location cannot be listed.
+        """
+        ...
+
+
 class Sources(Protocol):
     """Makes the readers of a cluster; each is built only when asked for."""
 
@@ -312,6 +335,24 @@ class EvaluationStore(Protocol):
 
     def find(self, cluster: str, at: datetime) -> str | None:
         """Return the key of the evaluation of the snapshot at that time, if it was stored."""
+        ...
+
+
+class CheckpointStore(Protocol):
+    """Checkpoints that markers and heartbeats have told of: the newest few of each job."""
+
+    def told(self, cluster: str, namespace: str, job: str) -> tuple[Written, ...]:
+        """Return what was told of a job, oldest first."""
+        ...
+
+    def record(self, cluster: str, namespace: str, job: str, written: Written) -> None:
+        """Add one; repeated and late ones change nothing.
+
+        Raises
+        ------
+        ConflictError
+            Others kept writing at the same time: to be repeated.
+        """
         ...
 
 

@@ -104,7 +104,9 @@ def test_the_example_classes_fair_share_and_checkpoints_are_the_contracts(
         "experimentation": 25,
     }
     for team in cluster.teams:
-        assert team.checkpoints == (f"s3://ml-shared-01-checkpoints/{team.name}/",)
+        (location,) = team.checkpoints
+        assert location.uri == f"s3://ml-shared-01-checkpoints/{team.name}/"
+        assert location.marker is None
         assert team.exemptions == ()
     assert cluster.overrides == ()
 

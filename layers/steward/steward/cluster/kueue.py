@@ -90,6 +90,9 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         Flavor to resource to amount reserved by its admission; empty while not admitted.
     past_seconds : int or None
         Admitted seconds of earlier rounds; None where Kueue does not say.
+    declared_checkpoints : str or None
+        Where its pods are said to write checkpoints: an annotation's value, else the path of a
+        mount that is called so. A declaration, never a proof.
     """
 
     namespace: str
@@ -116,6 +119,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     requeue: Requeue | None = None
     admission_checks: tuple[AdmissionCheck, ...] = ()
     unhealthy_nodes: tuple[str, ...] = ()
+    declared_checkpoints: str | None = None
 
     def condition(self, kind: str) -> Condition | None:
         """Find a condition by its type."""

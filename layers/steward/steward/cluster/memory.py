@@ -4,7 +4,11 @@ from datetime import datetime
 
 import msgspec
 
+from steward.cluster.borrowing_memory import BorrowingMemory
+from steward.cluster.capacity_memory import CapacityMemory
 from steward.cluster.findings import Cleared, Finding, Resolution, Unknown
+from steward.cluster.pending_memory import PendingMemory
+from steward.cluster.preemption_memory import PreemptionMemory
 
 SCHEMA = 1
 """Version of the stored memory."""
@@ -112,6 +116,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
         The `telemetry` detector's: devices by holder, and since when each reason has been seen.
     idle, hangs : tuple of IdleIncident
         The `idle_gpus` detector's: of idleness and of suspected hangs, each at most one a job.
+    borrowing, preemptions, pending, capacity
+        The parts of the detectors of these names.
     """
 
     schema: int = SCHEMA
@@ -121,6 +127,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     telemetry_since: dict[str, datetime] = msgspec.field(default_factory=dict)
     idle: tuple[IdleIncident, ...] = ()
     hangs: tuple[IdleIncident, ...] = ()
+    borrowing: BorrowingMemory = BorrowingMemory()
+    preemptions: PreemptionMemory = PreemptionMemory()
+    pending: PendingMemory = PendingMemory()
+    capacity: CapacityMemory = CapacityMemory()
 
     def running_stretches(self) -> dict[str, IdleStretch]:
         """Return the idle stretches that have not ended, by accelerator key."""

@@ -9,6 +9,7 @@ from copy import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import Any
 
 import msgspec
 
@@ -92,12 +93,91 @@ class TelemetryLimits(msgspec.Struct, frozen=True, kw_only=True):
     damping_minutes: int = 10
 
 
+class BorrowingLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """When a team counts as borrowing up to its limit.
+
+    Attributes
+    ----------
+    share : float
+        Share (0-1) of the borrowing limit from which it counts as reached.
+    window_minutes : int
+        How long a condition must have lasted.
+    severity : Severity
+        Of limit_binding and reclaim_blocked; the other reasons are info.
+    """
+
+    share: float = 0.95
+    window_minutes: int = 30
+    severity: Severity = Severity.WARN
+
+
+class PreemptionLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """When a job counts as preempted again and again.
+
+    Attributes
+    ----------
+    count, period_hours : int
+        So many preemptions in so long.
+    lost_gpu_hours : float
+        Accelerator hours lost in the period from which fewer preemptions count too; 0: off.
+    startup_minutes, checkpoint_minutes : int
+        What a run needs before it makes progress, and from one checkpoint to the next: shorter
+        runs than both together get nowhere.
+    severity : Severity
+        Of without_checkpoint; thrash is page and with_checkpoint is info.
+    """
+
+    count: int = 3
+    period_hours: int = 168
+    lost_gpu_hours: float = 0.0
+    startup_minutes: int = 15
+    checkpoint_minutes: int = 30
+    severity: Severity = Severity.WARN
+
+
+class PendingLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """When a workload that waits is worth a finding.
+
+    Attributes
+    ----------
+    wait_minutes : int
+        Of what may yet be admitted; what never can be is told at once.
+    without_pods_minutes : int
+        Of a workload that has its quota and no pods.
+    severity : Severity
+        Of what can never be admitted; the other reasons are info.
+    """
+
+    wait_minutes: int = 120
+    without_pods_minutes: int = 30
+    severity: Severity = Severity.WARN
+
+
+class CapacityLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """When lost capacity is worth a finding.
+
+    Attributes
+    ----------
+    damping_minutes : int
+        How long it must last before it opens.
+    severity : Severity
+        Of node_unhealthy and quota_above_capacity; provisioning_failed is info.
+    """
+
+    damping_minutes: int = 10
+    severity: Severity = Severity.WARN
+
+
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
-    """Every threshold that a scope (team, namespace, priority class, owner kind) may override."""
+    """Every threshold; a scope may override those that :class:`Override` names."""
 
     idle: IdleLimits = IdleLimits()
     hang: HangLimits = HangLimits()
     telemetry: TelemetryLimits = TelemetryLimits()
+    borrowing: BorrowingLimits = BorrowingLimits()
+    preemptions: PreemptionLimits = PreemptionLimits()
+    pending: PendingLimits = PendingLimits()
+    capacity: CapacityLimits = CapacityLimits()
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,22 +189,28 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     owner_kind: str | None = None
 
 
+Changes = dict[str, float | int | str]
+"""Field of some limits to the value that an override gives it."""
+
+
 class Override(msgspec.Struct, frozen=True, kw_only=True):
     """Threshold values for the scopes that match; an empty tuple matches everything.
 
     Attributes
     ----------
-    idle, hang : dict of str to (int, float or str)
-        Field of :class:`IdleLimits` or :class:`HangLimits` to its value, checked when the policy
-        was compiled.
+    idle, hang, borrowing, preemptions, pending : dict of str to (int, float or str)
+        Field of the limits of that name to its value, checked when the policy was compiled.
     """
 
     teams: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
     priority_classes: tuple[str, ...] = ()
     owner_kinds: tuple[str, ...] = ()
-    idle: dict[str, float | int | str] = msgspec.field(default_factory=dict)
-    hang: dict[str, float | int | str] = msgspec.field(default_factory=dict)
+    idle: Changes = msgspec.field(default_factory=dict)
+    hang: Changes = msgspec.field(default_factory=dict)
+    borrowing: Changes = msgspec.field(default_factory=dict)
+    preemptions: Changes = msgspec.field(default_factory=dict)
+    pending: Changes = msgspec.field(default_factory=dict)
 
     def matches(self, scope: Scope) -> bool:
         """Tell whether every named dimension holds the scope's value."""
@@ -171,6 +257,24 @@ class Exemption(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class CheckpointLocation(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a team's jobs write checkpoints.
+
+    Attributes
+    ----------
+    uri : str
+        `s3://bucket/prefix/`, or `fsx://<file system>/path/`, which nothing here can list. May hold
+        `{team}`, `{namespace}` and `{job}`; without `{job}`, what lies below it is a job's where a
+        part of its path is the job's name.
+    marker : str or None
+        Name (glob pattern) of the object that is written last, once a checkpoint is whole; None:
+        any object counts.
+    """
+
+    uri: str
+    marker: str | None = None
+
+
 class Team(msgspec.Struct, frozen=True, kw_only=True):
     """A team: its namespaces, its quota as written in the policy, and whom to tell.
 
@@ -190,7 +294,7 @@ class Team(msgspec.Struct, frozen=True, kw_only=True):
     fair_share_weight: int
     owners: tuple[str, ...]
     channel: Channel | None
-    checkpoints: tuple[str, ...]
+    checkpoints: tuple[CheckpointLocation, ...]
     exemptions: tuple[Exemption, ...] = ()
 
 
@@ -282,19 +386,16 @@ class ClusterPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     def limits(self, scope: Scope) -> Thresholds:
         """Resolve the thresholds for a scope: the overrides that match, in order; later ones win."""
-        idle: dict[str, float | int | str] = {}
-        hang: dict[str, float | int | str] = {}
+        changes: dict[str, Changes] = {}
         for override in self.overrides:
             if override.matches(scope):
-                idle |= override.idle
-                hang |= override.hang
-        if not idle and not hang:
+                for name in _OVERRIDDEN:
+                    if found := getattr(override, name):
+                        changes[name] = changes.get(name, {}) | found
+        if not changes:
             return self.thresholds
-        return replace(
-            self.thresholds,
-            idle=_changed(self.thresholds.idle, idle),
-            hang=_changed(self.thresholds.hang, hang),
-        )
+        changed = {name: _changed(getattr(self.thresholds, name), c) for name, c in changes.items()}
+        return replace(self.thresholds, **changed)
 
     def window_end(self, at: datetime) -> datetime:
         """Tell where the windows of a tick end: the metric delay before it."""
@@ -327,11 +428,15 @@ class ClusterPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return next((e for e in promises if e.covers(detector, subject, at)), None)
 
 
-def _changed[T: (IdleLimits, HangLimits)](limits: T, values: dict[str, float | int | str]) -> T:
+_OVERRIDDEN = ("idle", "hang", "borrowing", "preemptions", "pending")
+"""Groups of thresholds that an override may change."""
+
+
+def _changed(limits: Any, values: Changes) -> Any:
     """Put an override's values into limits; their kinds were checked when it was compiled."""
     if "severity" in values:
         values = values | {"severity": Severity(str(values["severity"]))}
-    return replace(limits, **values)  # type: ignore[arg-type]
+    return replace(limits, **values)
 
 
 def _distinct(default: int, named: Iterable[float | str | None]) -> tuple[int, ...]:

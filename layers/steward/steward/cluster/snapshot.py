@@ -7,6 +7,7 @@ import msgspec
 
 from steward.cluster.accelerators import Accelerator
 from steward.cluster.audit import Audit
+from steward.cluster.checkpoints import CheckpointEvidence
 from steward.cluster.control_plane import ControlPlane
 from steward.cluster.instance_types import InstanceType
 from steward.cluster.kueue import (
@@ -65,6 +66,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     accelerators : int or None
         Capacity in whole devices; None if not known.
+    since : datetime or None
+        When its condition Ready last changed.
     health : str or None
         HyperPod's label: Schedulable, Unschedulable, UnschedulablePendingReboot or
         UnschedulablePendingReplacement.
@@ -83,6 +86,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     allocatable: dict[str, float] = msgspec.field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     labels: dict[str, str] = msgspec.field(default_factory=dict)
+    since: datetime | None = None
 
 
 class IdleEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +164,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         Name of the part that tells what became of the metrics source.
     idle_ends : tuple of IdleEnd
         For stretches that the memory knew and this tick no longer sees idle.
+    checkpoints : tuple of CheckpointEvidence
+        For preemptions that the memory has not settled yet.
     """
 
     schema: int = SCHEMA
@@ -186,6 +192,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     accelerators: tuple[Accelerator, ...]
     idle_ends: tuple[IdleEnd, ...] = ()
     invalid: tuple[InvalidSamples, ...] = ()
+    checkpoints: tuple[CheckpointEvidence, ...] = ()
 
     def part(self, name: str) -> Part | None:
         """Find a part by its name."""

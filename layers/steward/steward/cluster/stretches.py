@@ -11,11 +11,9 @@ import msgspec
 
 from steward.cluster.accelerators import Accelerator, IdleSince, Window
 from steward.cluster.findings import UNSEEN, Resolution
+from steward.cluster.incidents import REPEAT_CLEARED
 from steward.cluster.memory import IdleIncident, IdleStretch
 from steward.cluster.snapshot import IdleEnd, Snapshot
-
-REPEAT_CLEARED = timedelta(hours=2)
-"""How long an ended incident is repeated in evaluations, so that a lost one loses no number."""
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,6 @@ accelerator without a series is there, and says so.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from copy import replace
@@ -17,6 +16,7 @@ import msgspec
 
 from steward.cluster.accelerated_types import power_limit
 from steward.cluster.accelerators import Accelerator, Holder, Owner, Window
+from steward.cluster.amounts import mig_fraction
 from steward.cluster.control_plane import ControlPlane
 from steward.cluster.instance_types import usd_per_accelerator
 from steward.cluster.kueue import Workload
@@ -27,12 +27,6 @@ from steward.cluster.snapshot import Node
 if TYPE_CHECKING:
     from steward.cluster.pods import GpuPod
     from steward.ports import DeviceReading, KubernetesReading, MetricsReading
-
-_SEVENTHS = 7
-"""A MIG slice `<n>g` is n of a GPU's seven compute slices (NVIDIA MIG user guide)."""
-
-
-_PROFILE = re.compile(r"(?:(\d+)c\.)?(\d+)g\.", re.ASCII)
 
 
 class _Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +105,7 @@ def allocate(
             node=pod.node,
             uuid=None,
             holder=holder,
-            fraction=_fraction(pod.resource.rpartition("/")[2].removeprefix("mig-")) or 1.0,
+            fraction=mig_fraction(pod.resource.rpartition("/")[2].removeprefix("mig-")) or 1.0,
             instance_type=place.instance_type,
             usd_per_hour=usd_per_accelerator(place.instance_type, per_instance, cluster),
             windows=_empty_windows(cluster) if metrics else (),
@@ -297,13 +291,7 @@ def _places(nodes: Iterable[Node], control_plane: ControlPlane) -> dict[str, _Pl
 
 def _share(mig: str | None, base: Accelerator) -> float:
     """Share of a GPU that a device is: as its slice says, else as its pod asked for it."""
-    return (_fraction(mig) if mig else None) or base.fraction
-
-
-def _fraction(profile: str) -> float | None:
-    """Share of a GPU that a MIG profile is, such as `3g.40gb`, or `1c.3g.40gb` with a part of it."""
-    found = _PROFILE.match(profile)
-    return int(found[1] or found[2]) / _SEVENTHS if found else None
+    return (mig_fraction(mig) if mig else None) or base.fraction
 
 
 def _empty_windows(cluster: ClusterPolicy) -> tuple[Window, ...]:

@@ -177,11 +177,13 @@ def read_node(item: NodeShape, kept: Collection[str] = ()) -> Node:
         A field is not what the API promises.
     """
     metadata, status, spec = item.metadata, item.status or NodeStatus(), item.spec or NodeSpec()
+    ready = next((one for one in status.conditions or () if one.type == "Ready"), None)
     return Node(
         name=required(metadata.name, "name"),
         instance_type=next(filter(None, map(metadata.label, _INSTANCE_TYPES)), None),
         accelerators=_capacity(metadata, status),
-        ready=any(one.type == "Ready" and one.status == "True" for one in status.conditions or ()),
+        ready=ready is not None and ready.status == "True",
+        since=moment(ready.last_transition_time, "lastTransitionTime") if ready else None,
         schedulable=not spec.unschedulable,
         health=metadata.label(_HEALTH),
         allocatable=_allocatable(status),

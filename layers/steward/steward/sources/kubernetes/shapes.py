@@ -99,11 +99,12 @@ class NodeSpec(msgspec.Struct):
     taints: list[TaintShape] | None = None
 
 
-class NodeCondition(msgspec.Struct):
+class NodeCondition(msgspec.Struct, rename="camel"):
     """A node's condition."""
 
     type: str | None = None
     status: str | None = None
+    last_transition_time: Time = None
 
 
 class NodeStatus(msgspec.Struct):
