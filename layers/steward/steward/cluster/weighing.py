@@ -206,8 +206,9 @@ class Quotas:
         )
 
 
-def _rank(checks: Sequence[Check]) -> tuple[int, float]:
+def _rank(checks: Iterable[Check]) -> tuple[int, float]:
     """Order flavors by how near a request is to being served on them."""
+    checks = list(checks)
     if all(check.fits for check in checks):
         return 0, 0.0
     if all(check.fits or check.limited for check in checks):
