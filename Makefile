@@ -95,7 +95,7 @@ lock: $(UV_READY) ## compile the requirements again (UPGRADE=--upgrade for newer
 
 clean: ## remove what builds, tests and checks left (environments stay)
 	rm -rf .aws-sam build $(POLICY) .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find functions layers local tests -name __pycache__ -prune -exec rm -rf {} +
+	find functions layers local tests examples -name __pycache__ -prune -exec rm -rf {} +
 
 setup: $(VENV_READY) $(SAM_READY) ## install now what other commands install when they first need it
 

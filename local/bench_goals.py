@@ -1,7 +1,7 @@
 """What a snapshot may cost by the size of its cluster, and whether what was measured keeps to it."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
@@ -43,9 +43,9 @@ class Row:
     requests: int
 
 
-def exponent(rows: Sequence[Row]) -> float:
-    """Fit how CPU grows with size: the slope of a line through their logarithms."""
-    points = [(math.log(row.gpus), math.log(row.taken.cpu)) for row in rows]
+def growth(costs: Iterable[tuple[float, float]]) -> float:
+    """Fit how a cost grows with size: the slope of a line through their logarithms."""
+    points = [(math.log(size), math.log(cost)) for size, cost in costs]
     x_mean = math.fsum(x for x, _ in points) / len(points)
     y_mean = math.fsum(y for _, y in points) / len(points)
     rise = math.fsum((x - x_mean) * (y - y_mean) for x, y in points)
@@ -84,7 +84,7 @@ def goals(rows: Sequence[Row], ticks: Sequence[str]) -> Iterator[tuple[str, bool
                 )
                 yield f"{tick} tick: peak {peak:.0f} MB of {PEAK_MB} MB", peak <= PEAK_MB
         if len({row.gpus for row in ours}) > 1:
-            grows = exponent(ours)
+            grows = growth((row.gpus, row.taken.cpu) for row in ours)
             yield f"{tick} tick: CPU grows by size^{grows:.2f} of {EXPONENT}", grows <= EXPONENT
         counts = sorted({row.queries for row in ours})
         yield (

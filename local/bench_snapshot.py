@@ -97,7 +97,7 @@ def take(
 
 def measure(gpus: int, scratch: Path, *, profile: bool) -> Iterator[Row]:
     """Measure the ticks of one size, each in a fresh process."""
-    with _served(gpus) as url:
+    with served(gpus) as url:
         for tick in TICKS:
             _asked(url)
             command = [sys.executable, "-m", "local.bench_snapshot", "--take", tick, "--url", url]
@@ -122,7 +122,8 @@ def measure(gpus: int, scratch: Path, *, profile: bool) -> Iterator[Row]:
 
 
 @contextmanager
-def _served(gpus: int) -> Iterator[str]:
+def served(gpus: int) -> Iterator[str]:
+    """Serve a generated cluster from another process; gives its base URL."""
     with subprocess.Popen(  # noqa: S603 - a module of ours
         [sys.executable, "-m", "local.generated.server", str(gpus)],
         stdin=subprocess.PIPE,

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from local import demo_recording, lines, preview
 from local.replay import ROOT, load_policy, replay
@@ -18,11 +20,13 @@ from steward.telemetry import logger
 
 OUT = ROOT / "build" / "demo"
 _UNKNOWN = "[magenta]unknown[/]"
+_WIDTH = 100
+"""Columns where nobody says how many there are: in a file or a pipe."""
 
 
 def main() -> int:
     """Write the recording, replay it, and show what it told; 0 if no handler failed."""
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     logging.getLogger().setLevel(logging.ERROR)
     logger.setLevel(logging.ERROR)
     started = time.monotonic()
@@ -44,7 +48,7 @@ def main() -> int:
         run = replay(folder, told.append, progress)
     seconds = time.monotonic() - started
     (OUT / "replay.jsonl").write_text("".join(f"{lines.dump(line)}\n" for line in told))
-    _show(console, run, told, seconds)
+    show(console, run, told, seconds)
     console.print()
     page = _preview(run)
     for what, where in (
@@ -56,7 +60,18 @@ def main() -> int:
     return 1 if run.failures else 0
 
 
-def _show(console: Console, run: Replay, told: list[lines.Line], seconds: float) -> None:
+def show(console: Console, run: Replay, told: list[lines.Line], seconds: float) -> None:
+    """Print what a replay told: what happened, what stands, why, and what to type.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    run, told : Replay, list of Line
+        The finished replay and its lines.
+    seconds : float
+        How long it took.
+    """
     recording = run.recording
     console.print(
         f"\n[bold]{recording.cluster}[/], {recording.start:%A %d %B %Y, %H:%M} to "
@@ -68,6 +83,7 @@ def _show(console: Console, run: Replay, told: list[lines.Line], seconds: float)
     console.print()
     console.print(_standing(told[-1]))
     console.print()
+    _reasons(console, told[-1])
     _commands(console, told[-1])
 
 
@@ -76,6 +92,8 @@ def _story(told: list[lines.Line]) -> Table:
     for line in told:
         if line["type"] == "finding":
             firing = line["status"] == "firing"
+            if line["resolution"] == "reason_changed":
+                continue  # the row of its new reason says so
             word = _severity(line) if firing else "[green]resolved[/]"
             reason = line["reason"] if firing else line["resolution"]
             table.add_row(_clock(line), word, *_facts(line, reason))
@@ -100,6 +118,56 @@ def _standing(summary: lines.Line) -> Table:
         f"Failed invocations: {summary['failures']}."
     )
     return table
+
+
+def _reasons(console: Console, summary: lines.Line) -> None:
+    told = [(line["subject"], _why(line)) for line in summary["open"]]
+    told = [(subject, why) for subject, why in told if why]
+    if told:
+        console.print("[italic]Why[/]")
+    for subject, why in told:
+        console.print(f"[bold]{_short(subject)}[/]", highlight=False)
+        console.print(Padding(Text(why), (0, 0, 0, 2)))
+    if told:
+        console.print()
+
+
+def _why(line: lines.Line) -> str:
+    """Say in a sentence or two what the evidence says; empty where the reason says it all."""
+    evidence = line["evidence"]
+    match line["detector"]:
+        case "pending":
+            return str(evidence["sentence"])
+        case "borrowing":
+            return _borrowing(evidence)
+        case "preemptions":
+            return _preemptions(evidence)
+    return ""
+
+
+def _borrowing(evidence: dict[str, Any]) -> str:
+    limit = evidence["limit"]
+    most = "without a limit" if limit is None else f"and may borrow {limit:g}"
+    said = [f"Borrows {evidence['borrowed']:g} {evidence['resource']}, {most}."]
+    lenders = [
+        f"{one['team'] or one['queue'] or one['cohort']} {one['idle']:g}"
+        for one in evidence["lenders"]
+    ]
+    said.append(f"Others could still lend: {', '.join(lenders) or 'none'}.")
+    admits = [_short(one["subject"]) for one in evidence["admits"]]
+    if admits and evidence["raise_by"]:
+        said.append(f"A limit higher by {evidence['raise_by']:g} would admit {', '.join(admits)}.")
+    return " ".join(said)
+
+
+def _preemptions(evidence: dict[str, Any]) -> str:
+    days = evidence["period_hours"] / 24
+    causes = ", ".join(f"{count} {name}" for name, count in evidence["causes"].items())
+    said = [f"Preempted {evidence['count']} times in {days:g} days ({causes})."]
+    if evidence["lost_gpu_hours"] is not None:
+        least = "at least " if evidence["lost_at_least"] else ""
+        said.append(f"It lost {least}{evidence['lost_gpu_hours']:,.1f} GPU-hours.")
+    return " ".join([*said, f"Checkpoint: {evidence['checkpoint']}."])
 
 
 def _commands(console: Console, summary: lines.Line) -> None:
@@ -149,8 +217,12 @@ def _unjudged(line: lines.Line) -> tuple[str, ...]:
 
 
 def _short(subject: str) -> str:
-    """Leave kind and namespace out: the team stands beside it, the full subject in the lines."""
-    return subject.rpartition("/")[2]
+    """Leave kind and namespace out: the team stands beside it, the full subject in the lines.
+
+    Of a quota its resource is left: `ClusterQueue/<name>/<flavor>/<resource>`.
+    """
+    kind, _, rest = subject.partition("/")
+    return rest.split("/", 2)[-1] if kind == "ClusterQueue" else rest.rpartition("/")[2]
 
 
 def _clock(line: lines.Line) -> str:

@@ -14,7 +14,7 @@ from werkzeug.wrappers import Request, Response
 
 from local.metrics.source import prometheus_app
 from local.recording import Recording
-from local.standins import cloudwatch, sagemaker
+from local.standins import cloudwatch, s3, sagemaker
 from local.standins.aws import AwsStandin
 from local.standins.kubernetes import KubernetesStandin
 from local.standins.slack import SlackStandin
@@ -35,6 +35,9 @@ CREDENTIALS = {
 """Dummies, and nothing that could lead to real ones: nothing local ever reaches an account. One
 attempt a call: a recorded refusal answers a repeat as it answered the first, and waiting for it
 would take real time."""
+
+OWN = "gpu-steward-"
+"""How the names of buckets begin that stand behind the rig; every other one is the recording's."""
 
 
 class _QuietHandler(WSGIRequestHandler):
@@ -98,7 +101,7 @@ def serve(
             "/prometheus": prometheus,
             "/slack/api": slack,
         }
-        front = _Front(mounted, otherwise or _secrets)
+        front = _Front(mounted, s3.S3Standin(recording, now), otherwise or _secrets)
         server = make_server(host, port, front, threaded=True, request_handler=_QuietHandler)
         url = f"http://{host}:{server.server_port}"
         front.aws = AwsStandin(recording, now, f"{url}/kubernetes")
@@ -125,8 +128,9 @@ def environment(url: str) -> Iterator[None]:
 class _Front:
     """Passes each request to the stand-in that answers for it."""
 
-    def __init__(self, mounted: dict[str, WsgiApp], otherwise: WsgiApp) -> None:
+    def __init__(self, mounted: dict[str, WsgiApp], storage: WsgiApp, otherwise: WsgiApp) -> None:
         self._mounted = mounted
+        self._storage = storage
         self._otherwise = otherwise
         self.aws: Any = None
 
@@ -141,6 +145,8 @@ class _Front:
         if environ.get("HTTP_X_AMZ_TARGET", "").startswith(targets) or _is_eks(environ):
             answer: Iterable[bytes] = self.aws(environ, start)
             return answer
+        if s3.is_listing(environ) and not s3.bucket_of(environ).startswith(OWN):
+            return self._storage(environ, start)
         return self._otherwise(environ, start)
 
 

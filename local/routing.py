@@ -1,6 +1,7 @@
 """Who is started by what: read from the template's own rules, so that a replay routes as AWS would."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,9 @@ from local.conditions import decide
 from steward.errors import ConfigError
 
 DEFAULT_BUS = "default"
+
+STACK = "gpu-steward"
+"""Name of the stack that the rig plays: alarms that ask for a snapshot begin with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +81,25 @@ class Routes:
         return named.pop()
 
 
-def read_routes(template: Path) -> Routes:
-    """Read the routes of a SAM template, deployed whole (its parameters' defaults).
+def read_routes(template: Path, **parameters: str) -> Routes:
+    """Read the routes of a SAM template, deployed whole.
+
+    Parameters
+    ----------
+    template : Path
+        The template.
+    **parameters : str
+        Values of its parameters (lists separated by commas); the others have their defaults.
 
     Raises
     ------
     ConfigError
-        A target or a bus is none of the template's resources.
+        A target or a bus is none of the template's resources, or a pattern cannot be spelt out.
     """
-    resources = decide(load_template(template))["Resources"]
+    document = load_template(template)
+    defaults = {name: each.get("Default", "") for name, each in document["Parameters"].items()}
+    known = defaults | parameters
+    resources = decide(document, **parameters)["Resources"]
     functions = {
         name: resource["Properties"]["CodeUri"].rstrip("/").rpartition("/")[2]
         for name, resource in resources.items()
@@ -110,12 +124,12 @@ def read_routes(template: Path) -> Routes:
                 pollers[queue or ""] = (folder, int(given.get("BatchSize", 10)))
             elif event["Type"] == "EventBridgeRule":
                 target = Target(kind="function", name=folder)
-                rules.append(_rule(f"{name}{trigger}", given, "Pattern", (target,)))
+                rules.append(_rule(f"{name}{trigger}", given, given["Pattern"], (target,), known))
     for name, resource in resources.items():
         if resource["Type"] == "AWS::Events::Rule":
             given = resource["Properties"]
             targets = tuple(_target(name, t["Arn"], resources, functions) for t in given["Targets"])
-            rules.append(_rule(name, given, "EventPattern", targets))
+            rules.append(_rule(name, given, given["EventPattern"], targets, known))
     return Routes(
         scheduled=tuple(scheduled), rules=tuple(rules), pollers=pollers, variables=variables
     )
@@ -142,9 +156,32 @@ def _intrinsic(constructor: Any, tag: str, node: Any) -> dict[str, Any]:
     return {name if name in {"Ref", "Condition"} else f"Fn::{name}": value}
 
 
-def _rule(name: str, given: Mapping[str, Any], key: str, targets: tuple[Target, ...]) -> Rule:
+def _rule(
+    name: str,
+    given: Mapping[str, Any],
+    pattern: Any,
+    targets: tuple[Target, ...],
+    values: Mapping[str, Any],
+) -> Rule:
     bus = _logical_id(given.get("EventBusName")) or DEFAULT_BUS
-    return Rule(name=name, bus=bus, pattern=json.dumps(given[key]), targets=targets)
+    text = json.dumps(_spelt(pattern, values))
+    return Rule(name=name, bus=bus, pattern=text, targets=targets)
+
+
+def _spelt(node: Any, values: Mapping[str, Any]) -> Any:
+    """Spell a pattern out as CloudFormation does: the stack's name, and lists that were given."""
+    if isinstance(node, list):
+        return [_spelt(item, values) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if set(node) == {"Ref"} and node["Ref"] in values:
+        return str(values[node["Ref"]]).split(",")
+    if set(node) == {"Fn::Sub"}:
+        text = re.sub(r"\$\{AWS::StackName\}", STACK, node["Fn::Sub"])
+        if "${" in text:
+            raise ConfigError(f"template.yaml: the rig cannot spell {text!r} out in a pattern")
+        return text
+    return {key: _spelt(item, values) for key, item in node.items()}
 
 
 def _target(

@@ -25,6 +25,7 @@ from steward.cluster.snapshot import Snapshot
 from steward.errors import ConfigError, PermanentError
 from steward.events import SNAPSHOT_TAKEN
 from steward.telemetry import logger
+from steward.usecases.coalescing import LONGEST_SECONDS
 
 BUS = "StewardBus"
 """Logical id of the steward's bus in the template."""
@@ -146,7 +147,9 @@ class Replay:
     def _invoke(self, function: str, event: dict[str, Any]) -> None:
         self.invocations += 1
         handler = importlib.import_module(f"functions.{function}.handler").handler
-        context = LambdaContext(function_name=function, aws_request_id=str(self.invocations))
+        context = LambdaContext(
+            function_name=function, aws_request_id=str(self.invocations), seconds=self._left()
+        )
         try:
             answer = handler(event, context)
         except Exception as error:  # noqa: BLE001 - as Lambda: a failing handler fails its own invocation
@@ -155,6 +158,11 @@ class Replay:
             return
         for failed in (answer or {}).get("batchItemFailures", []):
             self._fail(function, f"message {failed['itemIdentifier']} was not processed")
+
+    def _left(self) -> float:
+        """Tell how long an invocation may take: what waits for more events ends with the next tick."""
+        since = (self.clock.now() - self.recording.start) % self.recording.tick
+        return LONGEST_SECONDS + (-since % self.recording.tick).total_seconds()
 
     def _fail(self, function: str, error: str) -> None:
         self.failures += 1
@@ -190,8 +198,15 @@ type Entry = tuple[datetime, Literal["event", "snapshot", "tick"], Any]
 
 
 def _agenda(recording: Recording) -> Iterator[Entry]:
-    """Ticks, events and stored snapshots by time; at the same time what happened before the tick."""
+    """Ticks, events and stored snapshots by time; at the same time what happened before the tick.
+
+    What jobs told of their checkpoints before the first tick is history, and comes before it.
+    """
     entries: list[tuple[datetime, int, Entry]] = []
+    for event in recording.checkpoints.events:
+        at = datetime.fromisoformat(event["time"])
+        if at <= recording.end:
+            entries.append((at, 0, (at, "event", event)))
     for event in recording.events():
         at = datetime.fromisoformat(event["time"])
         if recording.start <= at <= recording.end:

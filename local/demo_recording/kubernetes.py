@@ -3,17 +3,19 @@
 from collections import Counter
 from datetime import datetime
 
+from local.demo_recording import workloads
 from local.demo_recording.documents import SETUP, Json, fill
-from local.demo_recording.script import CLASSES, JOBS, NODES, QUOTAS, Job, uid, utc
+from local.demo_recording.script import CLASSES, JOBS, NODES, QUOTAS, Job, Run, uid
+from local.demo_recording.workloads import COHORTS, quantity
 from local.standins.kubernetes_resources import RESOURCES
 from steward.cluster.figures import stamp
 
 PER_GPU = {"nvidia.com/gpu": 1, "cpu": 24, "memory": 256, "vpc.amazonaws.com/efa": 4}
 """What a quota of one GPU of the instance comes with: vCPU, GiB and EFA interfaces."""
 
-FLAVOR = "ml.p5.48xlarge"
+SHARE_WITHOUT_WEIGHT = 2**63 - 1
+"""How Kueue writes the share of a queue of weight 0 that borrows."""
 
-_API_VERSIONS = {"StatefulSet": "apps/v1", "Job": "batch/v1", "PyTorchJob": "kubeflow.org/v1"}
 _JOB_NAME_LABELS = {
     "Job": "batch.kubernetes.io/job-name",
     "PyTorchJob": "training.kubeflow.org/job-name",
@@ -30,7 +32,8 @@ def objects(at: datetime) -> dict[str, list[Json]]:
     for team in QUOTAS:
         made += fill("manifests/team", _quota(team, at))
     for job in JOBS:
-        made += _job_objects(job, at)
+        if job.created <= at:
+            made += _job_objects(job, at)
     listed: dict[str, list[Json]] = {name: [] for name in RESOURCES}
     plurals = {resource.kind: name for name, resource in RESOURCES.items()}
     for one in made:
@@ -50,86 +53,92 @@ def _complete(one: Json) -> Json:
     return one
 
 
-def _quantity(resource: str, amount: int) -> str:
-    return f"{amount}Gi" if resource == "memory" and amount else str(amount)
-
-
 def _quota(team: str, at: datetime) -> Json:
-    """Give a team's queues their quota, and the usage that its Workloads add up to."""
-    lends = team != "product-genai"
-    jobs = [job for job in JOBS if job.team == team and job.running(at)]
+    """Give a team's queues their quota, and what its jobs that hold quota or wait add up to."""
+    lends = COHORTS[team] == "shared-pool"
+    jobs = [job for job in JOBS if job.team == team and job.created <= at and not job.finish(at)]
+    holding = [job for job in jobs if job.run(at)]
     used: Counter[str] = Counter()
-    for job in jobs:
-        used.update({name: amount * job.pods for name, amount in job.requests.items()})
+    for job in holding:
+        used.update(workloads.used(job))
     quota, usage = [], []
     for name, each in PER_GPU.items():
         nominal = each * QUOTAS[team]
         # BorrowLimit 50 is half of the own quota; DontLend is nothing out and nothing in.
-        limit = {"borrowingLimit": _quantity(name, nominal // 2 if lends else 0)}
+        limit = {"borrowingLimit": quantity(name, nominal // 2 if lends else 0)}
         limit |= {} if lends else {"lendingLimit": "0"}
-        quota.append({"name": name, "nominalQuota": _quantity(name, nominal)} | limit)
-        usage.append({"name": name, "total": _quantity(name, used[name]), "borrowed": "0"})
-    local = [{"name": one["name"], "total": one["total"]} for one in usage]
-    cohort = "shared-pool" if lends else "no-sharing"
-    values = {"team": team, "cohort": cohort, "count": len(jobs), "covered": list(PER_GPU)}
-    return values | {"quota": quota, "usage": usage, "local": local}
-
-
-def _job_objects(job: Job, at: datetime) -> list[Json]:
-    """Build a job's controllers, its pods and its Workload."""
-    running = job.running(at)
-    values = _names(job) | _pods(job)
-    values |= {"phase": "Running" if running else "Succeeded", "ready": str(running)}
-    controllers = fill(f"manifests/{job.kind}", values)
-    (workload,) = fill("manifests/workload", values)
-    if not running:
-        (end,) = fill("manifests/finished", values)
-        controllers[0]["status"] = end["job"]
-        workload["status"]["conditions"].append(end["workload"])
-    pods = [
-        pod
-        for index in range(job.pods)
-        for pod in fill("manifests/pod", values | {"pod": job.pod_name(index)})
-    ]
-    return [*controllers, *pods, workload]
-
-
-def _names(job: Job) -> Json:
-    """Name a job and its Workload, what its pods belong to, and what Kueue queues."""
-    # A Deployment's pods belong to its ReplicaSet, and Kueue queues them one by one.
-    if job.kind == "Deployment":
-        owner = ("apps/v1", "ReplicaSet", job.replica_set)
-        queued = ("v1", "Pod", job.pod_name(0))
-    else:
-        owner = queued = (_API_VERSIONS[job.kind], job.kind, job.name)
-    workload = f"{queued[1].lower()}-{queued[2]}"
+        quota.append({"name": name, "nominalQuota": quantity(name, nominal)} | limit)
+        borrowed = quantity(name, max(0, used[name] - nominal))
+        usage.append({"name": name, "total": quantity(name, used[name]), "borrowed": borrowed})
+    borrows = any(one["borrowed"] != "0" for one in usage)
     return {
-        "name": job.name,
-        "namespace": job.namespace,
-        "owner": _owner(*owner),
-        "queued": _owner(*queued),
-        "queued_uid": uid(queued[1], job.namespace, queued[2]),
-        "workload": f"{workload}-{uid('Workload', workload)[-5:]}",
-        "created": stamp(utc(job.created)),
-        "ended": stamp(utc(job.finished or job.created)),
-        "priority": job.priority,
-        "weight": CLASSES[job.priority],
+        "team": team,
+        "cohort": COHORTS[team],
+        "covered": list(PER_GPU),
+        "quota": quota,
+        "usage": usage,
+        "local": [{"name": one["name"], "total": one["total"]} for one in usage],
+        "count": len(holding),
+        "pending": len(jobs) - len(holding),
+        "share": SHARE_WITHOUT_WEIGHT if borrows else 0,
     }
 
 
-def _owner(api_version: str, kind: str, name: str) -> Json:
-    return {"apiVersion": api_version, "kind": kind, "name": name, "controller": True}
-
-
-def _pods(job: Job) -> Json:
-    """Describe a job's pods: how many there are, what they are labelled, run and request."""
+def _job_objects(job: Job, at: datetime) -> list[Json]:
+    """Build a job's controllers, the pods of its run if it has one, and its Workload."""
     labels = {
         "app": job.name,
         "kueue.x-k8s.io/queue-name": f"{job.namespace}-localqueue",
         "kueue.x-k8s.io/priority-class": f"{job.priority}-priority",
         "sagemaker.user/created-by": job.created_by,
     }
-    requests = {name: _quantity(name, amount) for name, amount in job.requests.items()}
+    spec = _pod_spec(job)
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    run = job.run(at) or job.finish(at)
+    made = _controllers(job, labels, template, at)
+    if run:
+        made += _pods(job, run, labels, spec, at)
+    return [*made, workloads.workload(job, template, at)]
+
+
+def _controllers(job: Job, labels: dict[str, str], template: Json, at: datetime) -> list[Json]:
+    """Build what a job's owner made, and what a controller made of that."""
+    metadata = {
+        "namespace": job.namespace,
+        "creationTimestamp": stamp(job.created),
+        "labels": labels,
+    }
+    running = job.run(at) is not None
+    values = {
+        "name": job.name,
+        "meta": metadata | {"name": job.name},
+        "replica_set_meta": metadata | {"name": job.replica_set},
+        "count": len(job.places),
+        "selector": {"matchLabels": {"app": job.name}},
+        "template": template,
+        "suspend": not running and not job.finish(at),
+        "status": _status(job, at),
+    }
+    return fill(f"manifests/{job.kind}", values)
+
+
+def _status(job: Job, at: datetime) -> Json:
+    """Say what a Job or PyTorchJob says of itself; the other kinds' templates say it themselves."""
+    finish, past = job.finish(at), job.preempted(at)
+    run = job.run(at) or finish
+    state = "finished" if finish else "running" if run else "suspended"
+    values = {
+        "start": stamp(run.start) if run else "",
+        "end": stamp(run.end) if run else "",
+        "waiting": stamp(past[-1].end if past else job.created),
+        "count": len(job.places),
+    }
+    (states,) = fill("manifests/status", values)
+    return dict(states.get(job.kind, {}).get(state, {}))
+
+
+def _pod_spec(job: Job) -> Json:
+    requests = {name: quantity(name, amount) for name, amount in job.requests.items()}
     container = {
         "name": job.container,
         "image": f"111122223333.dkr.ecr.us-east-1.amazonaws.com/{job.image}",
@@ -137,35 +146,36 @@ def _pods(job: Job) -> Json:
         "env": [{"name": name, "value": value} for name, value in job.env.items()],
         "resources": {"requests": requests, "limits": requests},
     }
-    spec = {"serviceAccountName": f"{job.team}-jobs", "containers": [container]}
-    usage = {name: _quantity(name, job.pods * each) for name, each in job.requests.items()}
-    metadata = {
-        "namespace": job.namespace,
-        "creationTimestamp": stamp(utc(job.created)),
-        "labels": labels,
-    }
-    return {
-        "meta": metadata | {"name": job.name},
-        "replica_set_meta": metadata | {"name": job.replica_set},
-        "count": job.pods,
-        "pod_labels": labels | _pod_labels(job),
-        "selector": {"matchLabels": {"app": job.name}},
-        "template": {"metadata": {"labels": labels}, "spec": spec},
-        "spec": spec | {"nodeName": NODES[job.node]},
-        "container": job.container,
-        "podset": job.podset,
-        "usage": usage,
-        "flavors": dict.fromkeys(usage, FLAVOR),
-        "node": NODES[job.node],
-    }
+    return {"serviceAccountName": f"{job.team}-jobs", "containers": [container]}
 
 
-def _pod_labels(job: Job) -> dict[str, str]:
-    """Give the labels that Kueue and the job's controller put on a pod."""
+def _pods(job: Job, run: Run, labels: dict[str, str], spec: Json, at: datetime) -> list[Json]:
+    """Build the pods of a run, each on its node; those of a finished job have succeeded."""
+    finished = job.finish(at) is not None
     own = _JOB_NAME_LABELS.get(job.kind)
-    return {
-        "kueue.x-k8s.io/podset": job.podset,
-        "kueue.x-k8s.io/cluster-queue-name": f"{job.namespace}-clusterqueue",
-        "kueue.x-k8s.io/local-queue-name": f"{job.namespace}-localqueue",
-        **({own: job.name} if own else {}),
+    values = {
+        "namespace": job.namespace,
+        "start": stamp(run.start),
+        "owner": workloads.owner(job),
+        "workload": workloads.name_of(job),
+        "podset": job.podset,
+        "container": job.container,
+        "phase": "Succeeded" if finished else "Running",
+        "ready": str(not finished),
+        # The labels that Kueue and the job's controller put on a pod.
+        "pod_labels": labels
+        | {
+            "kueue.x-k8s.io/podset": job.podset,
+            "kueue.x-k8s.io/cluster-queue-name": f"{job.namespace}-clusterqueue",
+            "kueue.x-k8s.io/local-queue-name": f"{job.namespace}-localqueue",
+            **({own: job.name} if own else {}),
+        },
     }
+    return [
+        pod
+        for index, (node, _) in enumerate(job.places)
+        for pod in fill(
+            "manifests/pod",
+            values | {"pod": job.pod_name(index, run), "spec": spec | {"nodeName": NODES[node]}},
+        )
+    ]

@@ -1,6 +1,6 @@
 """What DCGM says of the demo's GPUs, as OpenMetrics text."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,6 +15,7 @@ from local.demo_recording.script import (
     SWEEP_IDLE,
     TO,
     Job,
+    Run,
     gpu_uuid,
 )
 
@@ -43,21 +44,43 @@ FAMILIES: dict[str, tuple[int, Callable[[Sample], str]]] = {
 """Metric to the minutes between its samples and how DCGM prints it (0-1, percent, MiB, 0-1, W)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A GPU that telemetry names a pod for: whose it is, which it is, and how long."""
+
+    job: Job
+    run: Run
+    pod: str
+    node: int
+    gpu: int
+
+    @property
+    def labels(self) -> str:
+        """Labels of its series."""
+        return (
+            f'gpu="{self.gpu}",UUID="{gpu_uuid(self.node, self.gpu)}",'
+            f'modelName="NVIDIA H100 80GB HBM3",Hostname="{NODES[self.node]}",'
+            f'namespace="{self.job.namespace}",pod="{self.pod}",container="{self.job.container}"'
+        )
+
+    def scrapes(self, minutes: Iterable[datetime]) -> Iterator[tuple[datetime, datetime]]:
+        """Yield the minutes in which the pod was there when the exporter was scraped, and when."""
+        for minute in minutes:
+            at = minute + timedelta(seconds=SCRAPE_SECOND[self.node])
+            if self.run.start <= at < self.run.end:
+                yield minute, at
+
+
 def lines() -> Iterator[str]:
     """Write family by family, series by series, oldest sample first."""
     day, earlier = _minutes(HISTORY, TO), _minutes(NOTEBOOK_HISTORY, HISTORY)
     for metric, (every, text) in FAMILIES.items():
         yield f"# TYPE {metric} gauge\n"
-        for job, pod, gpu in _seen_gpus():
-            labels = (
-                f'gpu="{gpu}",UUID="{gpu_uuid(job.node, gpu)}",modelName="NVIDIA H100 80GB HBM3",'
-                f'Hostname="{NODES[job.node]}",namespace="{job.namespace}",pod="{pod}",'
-                f'container="{job.container}"'
-            )
-            longer = job.name == "notebook-llm-eval" and metric == ACTIVITY
-            for minute in [*(earlier if longer else ()), *day[::every]]:
-                second = int(minute.timestamp()) + SCRAPE_SECOND[job.node]
-                yield f"{metric}{{{labels}}} {text(_sample(job, gpu, minute))} {second}\n"
+        for one in _watched():
+            longer = one.job.name == "notebook-llm-eval" and metric == ACTIVITY
+            for minute, at in one.scrapes([*(earlier if longer else ()), *day[::every]]):
+                value = text(_sample(one.job, one.gpu, minute))
+                yield f"{metric}{{{one.labels}}} {value} {int(at.timestamp())}\n"
     yield "# EOF\n"
 
 
@@ -65,12 +88,14 @@ def _minutes(start: datetime, end: datetime) -> list[datetime]:
     return [start + timedelta(minutes=n) for n in range(int((end - start).total_seconds() // 60))]
 
 
-def _seen_gpus() -> Iterator[tuple[Job, str, int]]:
-    """List the GPUs that telemetry names a pod for: job, pod, index of the GPU on its node."""
+def _watched() -> Iterator[Watched]:
     for job in JOBS:
-        if job.telemetry:
-            for number in range(job.pods * job.gpus):
-                yield job, job.pod_name(number // job.gpus), number
+        for run in job.runs if job.telemetry else ():
+            if run.end < HISTORY:
+                continue
+            for index, (node, first) in enumerate(job.places):
+                for gpu in range(first, first + job.gpus):
+                    yield Watched(job, run, job.pod_name(index, run), node, gpu)
 
 
 def _sample(job: Job, gpu: int, minute: datetime) -> Sample:
@@ -82,8 +107,8 @@ def _sample(job: Job, gpu: int, minute: datetime) -> Sample:
         case "notebook-llm-eval":
             idle, memory, power = minute >= NOTEBOOK_IDLE, 30_720 + 37 * gpu, 121.0
         case "sweep-vision":
-            idle = minute >= SWEEP_IDLE and gpu == 6
-        case "nightly-eval":
+            idle = minute >= SWEEP_IDLE and gpu == 3
+        case "checkpoint-eval":
             idle = EVAL_IDLE <= minute < EVAL_AWAKE
         case _:
             idle = False

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from local.demo_recording import aws, kubernetes, metrics
+from local.demo_recording import aws, checkpoints, kubernetes, metrics
 from local.demo_recording.script import FOLDERS, FROM, HISTORY, NOTEBOOK_HISTORY, TO
 from steward.cluster.figures import stamp
 
@@ -32,7 +32,8 @@ def write(folder: Path) -> Path:
     Path
         `folder`.
     """
-    documents = aws.answers()
+    documents: dict[str, object] = dict(aws.answers())
+    documents[f"checkpoints/{checkpoints.BUCKET}"] = checkpoints.listing()
     for at in FOLDERS:
         for resource, items in kubernetes.objects(at).items():
             listed = {"apiVersion": "v1", "kind": "List", "items": items}

@@ -10,15 +10,14 @@ from local.policy.faults import Fault, KeyPath, PolicyError, key_path, suggest
 from local.policy.reading import load
 from local.policy.resolving import resolve
 from local.policy.schema import json_schema
-from local.policy.thresholds import HangDocument, IdleDocument, TelemetryDocument
+from local.policy.thresholds import OVERRIDDEN, ThresholdsDocument
 
 __all__ = [
+    "OVERRIDDEN",
     "Fault",
-    "HangDocument",
-    "IdleDocument",
     "KeyPath",
     "PolicyError",
-    "TelemetryDocument",
+    "ThresholdsDocument",
     "json_schema",
     "key_path",
     "load",

@@ -3,9 +3,11 @@
 The docstring below a key is its description in the JSON schema and in the faults about it.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from local.policy.forms import STRICT, duration
 from local.policy.names import (
@@ -23,6 +25,7 @@ from local.policy.names import (
     INSTANT,
     LINE,
     LOCATION,
+    MARKER,
     NAME,
     QUEUE,
     REGION,
@@ -70,6 +73,34 @@ class SharingDocument(_Document):
     """BorrowLimit: percent of the team's own quota, 0 to 10000; with LendAndBorrow only"""
 
 
+class CheckpointsDocument(_Document):
+    """A location of checkpoints, and what shows that one is whole."""
+
+    location: Annotated[str, LOCATION]
+    """s3://bucket/prefix/, or fsx://file-system/path/; may hold {team}, {namespace} and {job}"""
+    marker: Annotated[str, MARKER] | None = None
+    """Name of the object that is written last, * for any text; left out: any object counts"""
+
+
+class _Plain:
+    """A location written as text is one without a marker, for `Annotated`."""
+
+    @staticmethod
+    def _validate(value: object) -> object:
+        return {"location": LOCATION.validate(value)} if isinstance(value, str) else value
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: Callable[[object], CoreSchema]
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._validate, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        plain = {"type": "string", "pattern": f"^(?:{LOCATION.pattern})$"}
+        return {"anyOf": [handler(schema), plain]}
+
+
 class TeamDocument(_Document):
     """A team: its quota, and whom to tell."""
 
@@ -87,8 +118,8 @@ class TeamDocument(_Document):
     """Addresses of who answers for it, at least one"""
     channel: Annotated[str, CHANNEL] | None = None
     """Name under slack.channels; left out: slack.platform_channel"""
-    checkpoints: list[Annotated[str, LOCATION]] = []
-    """Where its jobs write checkpoints: s3://bucket/prefix/"""
+    checkpoints: list[Annotated[CheckpointsDocument, _Plain()]] = []
+    """Where its jobs write checkpoints: s3://bucket/prefix/, or location and marker"""
     exemptions: list[ExemptionDocument] = []
     """What not to alert about, and until when"""
 

@@ -6,8 +6,14 @@ from copy import replace
 from local.policy import pace
 from local.policy.faults import KeyPath, key_path, suggest
 from local.policy.reading import Source
-from local.policy.thresholds import HangDocument, IdleDocument, TelemetryDocument
-from steward.cluster.policy import ClusterPolicy, MetricsBackend, Override, Scope
+from local.policy.thresholds import ThresholdsDocument
+from steward.cluster.policy import (
+    CheckpointLocation,
+    ClusterPolicy,
+    MetricsBackend,
+    Override,
+    Scope,
+)
 from steward.errors import ConfigError
 
 
@@ -36,13 +42,8 @@ def explain(source: Source, cluster_name: str, scope: Scope) -> Iterator[str]:
     yield from _team_lines(source, cluster, team_number, (*path, "teams", team_number))
     blocks: list[KeyPath] = [("thresholds",)]
     blocks += [("overrides", n) for n, o in enumerate(cluster.overrides) if o.matches(scope)]
-    groups = (
-        ("idle", IdleDocument()),
-        ("hang", HangDocument()),
-        ("telemetry", TelemetryDocument()),
-    )
-    for group, defaults in groups:
-        for key, default in defaults.model_dump().items():
+    for group, defaults in ThresholdsDocument().model_dump().items():
+        for key, default in defaults.items():
             value, origin = default, "default"
             written = [block for block in blocks if (*path, *block, group, key) in source.lines]
             if written:
@@ -125,7 +126,7 @@ def _team_lines(
         ("fair_share_weight", team.fair_share_weight),
         ("owners", ", ".join(team.owners)),
         ("channel", f"{channel.name} ({channel.id})"),
-        ("checkpoints", ", ".join(one.uri for one in team.checkpoints) or None),
+        ("checkpoints", ", ".join(map(_location, team.checkpoints)) or None),
     ):
         named = key != "channel" or team.channel is not None
         place = (*path, *key.split(".")) if named else ("slack", "platform_channel")
@@ -135,5 +136,10 @@ def _team_lines(
         yield _row(f"exemptions[{n}]", what, source.where((*path, "exemptions", n)))
 
 
+def _location(checkpoints: CheckpointLocation) -> str:
+    ending = f" (marker {checkpoints.marker})" if checkpoints.marker else ""
+    return checkpoints.uri + ending
+
+
 def _row(key: str, value: object, origin: str) -> str:
-    return f"{key:<34} {'-' if value is None else value!s:<38} {origin}"
+    return f"{key:<42} {'-' if value is None else value!s:<38} {origin}"

@@ -14,6 +14,9 @@ from local.policy.forms import Text, refusal
 ANY = ("any", "*")
 """What may be written for "any" beside leaving the key out; resolved, all are one form."""
 
+OPEN = (None, *ANY, [], *([form] for form in ANY))
+"""Every way to write "any" where names are listed."""
+
 NAMESPACE_PREFIX = "hyperpod-ns-"
 """Task governance makes the namespace of a team with this before the team's name."""
 
@@ -96,9 +99,21 @@ CHANNEL_ID = Text(
 )
 EMAIL = Text(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an address", "write one such as team@example.com")
 LOCATION = Text(
-    r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/(?:[^/\s]+/)*",
+    r"(?:s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]|fsx://[A-Za-z0-9][A-Za-z0-9._-]{0,62})/(?:[^/\s]+/)*",
     "a checkpoint location",
-    "write s3://bucket/prefix/ with the slash at the end: without it, ab/ lies below a",
+    "write s3://bucket/prefix/ or fsx://file-system/path/ with the slash at the end: without it, "
+    "ab/ lies below a",
+)
+UNLISTED = "fsx://"
+"""What begins a location that nothing here can list."""
+
+PLACEHOLDERS = ("{team}", "{namespace}", "{job}")
+"""What a checkpoint location may leave to be filled in."""
+
+MARKER = Text(
+    r"[^/\s]+",
+    "the name of an object",
+    "write the last part of its key, without a slash; * stands for any text: *.metadata",
 )
 KIND = Text(r"[A-Z][A-Za-z0-9]{0,62}", "a Kubernetes kind", "write one such as PyTorchJob")
 DAY = Text(
@@ -131,7 +146,7 @@ LINE = Text(r"\S(?:.*\S)?", "a line of text", "write at least a word, without sp
 
 def _scope(value: object) -> object:
     """Bring every way to write "any" to the empty list, and names into one order."""
-    if value is None or value in (*ANY, [], *([form] for form in ANY)):
+    if value in OPEN:
         return []
     names = value if isinstance(value, list) else []
     if not names or any(not isinstance(name, str) or name in ANY for name in names):

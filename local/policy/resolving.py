@@ -1,11 +1,12 @@
 """From a document to the policy in force: every text read, every default and name filled in."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import ValidationError
 
+from local.policy import limits
 from local.policy.document import (
     ClusterDocument,
     ExemptionDocument,
@@ -14,19 +15,17 @@ from local.policy.document import (
     TeamDocument,
 )
 from local.policy.faults import Fault, PolicyError
-from local.policy.forms import fraction, minutes, seconds, size_bytes
+from local.policy.forms import minutes, seconds
 from local.policy.names import ANY, DAYS, NAMESPACE_PREFIX
 from local.policy.pace import default_tick
 from local.policy.rules import faults_between
 from local.policy.schema import fault_of
-from local.policy.thresholds import HangDocument, IdleDocument, OverrideDocument
+from local.policy.thresholds import OverrideDocument
 from steward.cluster.policy import (
     Channel,
     CheckpointLocation,
     ClusterPolicy,
     Exemption,
-    HangLimits,
-    IdleLimits,
     InstanceGroup,
     MetricsBackend,
     MetricsSource,
@@ -34,11 +33,8 @@ from steward.cluster.policy import (
     Policy,
     Price,
     PriorityClass,
-    Severity,
     SharingStrategy,
     Team,
-    TelemetryLimits,
-    Thresholds,
 )
 
 
@@ -73,7 +69,6 @@ def resolve(document: dict[str, Any]) -> Policy:
 def _cluster(
     document: ClusterDocument, channels: Mapping[str, Channel], platform: Channel
 ) -> ClusterPolicy:
-    thresholds = document.thresholds
     return ClusterPolicy(
         name=document.name,
         eks_name=document.eks_name,
@@ -93,11 +88,7 @@ def _cluster(
         priority_classes=tuple(PriorityClass(**c.model_dump()) for c in document.priority_classes),
         teams=tuple(_team(team, channels) for team in document.teams),
         platform_channel=platform,
-        thresholds=Thresholds(
-            idle=IdleLimits(**_limits(thresholds.idle, _IDLE, _IDLE)),
-            hang=HangLimits(**_limits(thresholds.hang, _HANG, _HANG)),
-            telemetry=TelemetryLimits(damping_minutes=minutes(thresholds.telemetry.damping)),
-        ),
+        thresholds=limits.thresholds(document.thresholds),
         overrides=tuple(_override(override) for override in document.overrides),
     )
 
@@ -135,7 +126,9 @@ def _team(document: TeamDocument, channels: Mapping[str, Channel]) -> Team:
         fair_share_weight=document.fair_share_weight,
         owners=tuple(document.owners),
         channel=channels[document.channel] if document.channel else None,
-        checkpoints=tuple(CheckpointLocation(uri=uri) for uri in document.checkpoints),
+        checkpoints=tuple(
+            CheckpointLocation(uri=one.location, marker=one.marker) for one in document.checkpoints
+        ),
         exemptions=tuple(_exemption(exemption) for exemption in document.exemptions),
     )
 
@@ -158,41 +151,5 @@ def _override(document: OverrideDocument) -> Override:
         namespaces=tuple(document.namespaces),
         priority_classes=tuple(name for pair in classes for name in pair),
         owner_kinds=tuple(document.owner_kinds),
-        idle=_changes(document.idle, _IDLE),
-        hang=_changes(document.hang, _HANG),
+        **limits.changes(document),
     )
-
-
-type Fields = Mapping[str, tuple[str, Callable[[Any], Any]]]
-"""Key of a document to the field of its limits, and the way from its text to that unit."""
-
-_IDLE: Fields = {
-    "activity_max": ("activity_max", fraction),
-    "window": ("window_minutes", minutes),
-    "startup_grace": ("startup_grace_minutes", minutes),
-    "coverage_min": ("coverage_min", fraction),
-    "held_memory": ("held_bytes", size_bytes),
-    "severity": ("severity", Severity),
-    "page_after": ("page_after_hours", lambda text: seconds(text) / 3600),
-    "page_accelerators": ("page_accelerators", int),
-}
-_HANG: Fields = {
-    "activity_min": ("activity_min", fraction),
-    "tensor_max": ("tensor_max", fraction),
-    "power_max": ("power_max", fraction),
-    "window": ("window_minutes", minutes),
-    "severity": ("severity", Severity),
-}
-
-
-def _changes(document: IdleDocument | HangDocument | None, fields: Fields) -> dict[str, Any]:
-    """Read the keys that an override writes out."""
-    return _limits(document, fields, document.model_fields_set) if document else {}
-
-
-def _limits(
-    document: IdleDocument | HangDocument, fields: Fields, keys: Iterable[str]
-) -> dict[str, Any]:
-    return {
-        name: read(getattr(document, key)) for key, (name, read) in fields.items() if key in keys
-    }

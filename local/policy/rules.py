@@ -3,14 +3,15 @@
 They read the raw document, so that a fault in one key does not hide one between others.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from local.policy.faults import Fault, KeyPath, key_path, show, suggest
 from local.policy.forms import duration, seconds
-from local.policy.names import ANY, NAMESPACE_PREFIX, QUEUE
+from local.policy.names import ANY, NAMESPACE_PREFIX, OPEN, PLACEHOLDERS, QUEUE, UNLISTED
 from local.policy.places import Place, texts
-from local.policy.thresholds import IdleDocument
+from local.policy.thresholds import OVERRIDDEN, IdleDocument
 from steward.cluster.policy import MetricsBackend, SharingStrategy
 
 
@@ -33,6 +34,8 @@ def faults_between(document: dict[str, Any]) -> Iterator[Fault]:
         yield from _repeated(teams.each("name"), "team")
         yield from _namespace_faults(teams)
         yield from _sharing_faults(teams.each("sharing"))
+        for listed in teams.each("checkpoints"):
+            yield from _checkpoint_faults(listed)
         yield from _unknown(teams.each("channel"), channels.keys, "channel")
         yield from _price_faults(cluster)
         yield from _capacity_faults(cluster)
@@ -153,6 +156,24 @@ def _sharing_faults(sharings: list[Place]) -> Iterator[Fault]:
             yield Fault(limit.path, message, "remove it, or set strategy to LendAndBorrow")
 
 
+_BRACED = re.compile(r"\{[^{}]*\}|[{}]")
+
+
+def _checkpoint_faults(listed: Place) -> Iterator[Fault]:
+    for entry in listed.entries:
+        location = entry.get("location") if entry.keys else entry
+        for place in texts([location]):
+            for found in _BRACED.findall(place.value):
+                if found not in PLACEHOLDERS:
+                    remedy = suggest(found, PLACEHOLDERS, "known are")
+                    yield Fault(place.path, f"there is no placeholder {found}", remedy)
+            marker = entry.get("marker")
+            if place.value.startswith(UNLISTED) and marker.value is not None:
+                message = f"{show(marker.value)} has no effect: a file system cannot be listed"
+                remedy = "remove it: there, only what jobs themselves report proves a checkpoint"
+                yield Fault(marker.path, message, remedy)
+
+
 def _price_faults(cluster: Place) -> Iterator[Fault]:
     prices = cluster.get("prices").each("instance_type")
     yield from _repeated(prices, "price of")
@@ -196,16 +217,32 @@ def _override_faults(cluster: Place) -> Iterator[Fault]:
             named = [p for p in listed if p.value not in ANY and p.value.startswith(prefix)]
             yield from _unknown(named, names, what)
         yield from _changes_nothing(override)
+        yield from _never_holds(override)
         yield from _grace_faults(override.get("idle"), base)
 
 
+_EITHER = f"{', '.join(OVERRIDDEN[:-1])} or {OVERRIDDEN[-1]}"
+
+
 def _changes_nothing(override: Place) -> Iterator[Fault]:
-    groups = [override.get(key) for key in ("idle", "hang")]
+    groups = [override.get(key) for key in OVERRIDDEN]
     for own in groups:
         if own.value == {}:
             yield Fault(own.path, "changes nothing", "name a threshold or drop the key")
     if override.keys and all(own.value is None for own in groups):
-        yield Fault(override.path, "changes nothing", "add idle or hang, or drop the entry")
+        yield Fault(override.path, "changes nothing", f"add {_EITHER}, or drop the entry")
+
+
+_OF_WORKLOADS = ("namespaces", "priority_classes", "owner_kinds")
+"""Whom an override may hold for, and what no team's quota is asked for."""
+
+
+def _never_holds(override: Place) -> Iterator[Fault]:
+    borrowing = override.get("borrowing")
+    named = [key for key in _OF_WORKLOADS if override.get(key).value not in OPEN]
+    if borrowing.value is not None and named:
+        message = f"never holds with {' and '.join(named)}: a team borrows as a whole"
+        yield Fault(borrowing.path, message, "move it to an entry that names teams only")
 
 
 def _grace_faults(own: Place, base: Place) -> Iterator[Fault]:

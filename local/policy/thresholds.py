@@ -1,4 +1,4 @@
-"""The part of the document that says what counts as idle or hung, for everybody and for some."""
+"""The part of the document that says from when on something is worth a finding, and for whom."""
 
 from typing import Annotated, Literal
 
@@ -55,6 +55,54 @@ class TelemetryDocument(_Document):
     """How long telemetry must be wrong before it is a finding, 0m to 24h"""
 
 
+class BorrowingDocument(_Document):
+    """When a team counts as borrowing up to its limit."""
+
+    share: Annotated[str, percentage("50%", "100%")] = "95%"
+    """Share of the borrowing limit from which it counts as reached, 50% to 100%"""
+    window: Annotated[str, duration("5m", "24h", "1m")] = "30m"
+    """How long a condition must have lasted, 5m to 24h"""
+    severity: Literal["info", "warn", "page"] = "warn"
+    """Of limit_binding and reclaim_blocked; the other reasons are info"""
+
+
+class PreemptionsDocument(_Document):
+    """When a job counts as preempted again and again."""
+
+    count: Annotated[int, Field(ge=2, le=1000)] = 3
+    """So many preemptions in the period, 2 to 1000"""
+    period: Annotated[str, duration("1d", "90d", "1h")] = "7d"
+    """How far back preemptions count, 1d to 90d"""
+    lost_gpu_hours: Annotated[float, Field(ge=0, le=1_000_000)] = 0
+    """Accelerator hours lost in the period from which fewer preemptions count too; 0: off"""
+    startup: Annotated[str, duration("0m", "24h", "1m")] = "15m"
+    """What a run needs before it makes progress, 0m to 24h"""
+    checkpoint_interval: Annotated[str, duration("1m", "24h", "1m")] = "30m"
+    """From one checkpoint to the next, 1m to 24h; runs shorter than this and startup get nowhere"""
+    severity: Literal["info", "warn", "page"] = "warn"
+    """Of without_checkpoint; thrash is page and with_checkpoint is info"""
+
+
+class PendingDocument(_Document):
+    """When a workload that waits is worth a finding."""
+
+    wait: Annotated[str, duration("0m", "30d", "1m")] = "2h"
+    """How long one that may yet be admitted must have waited, 0m to 30d"""
+    without_pods: Annotated[str, duration("0m", "24h", "1m")] = "30m"
+    """How long one must have held its quota without pods, 0m to 24h"""
+    severity: Literal["info", "warn", "page"] = "warn"
+    """Of what can never be admitted; the other reasons are info"""
+
+
+class CapacityDocument(_Document):
+    """When lost capacity is worth a finding."""
+
+    damping: Annotated[str, duration("0m", "24h", "1m")] = "10m"
+    """How long it must last before it is a finding, 0m to 24h"""
+    severity: Literal["info", "warn", "page"] = "warn"
+    """Of node_unhealthy and quota_above_capacity; provisioning_failed is info"""
+
+
 class ThresholdsDocument(_Document):
     """Thresholds of a cluster; a key left out has its default."""
 
@@ -64,6 +112,14 @@ class ThresholdsDocument(_Document):
     """When a job that looks busy is suspected to hang"""
     telemetry: TelemetryDocument = TelemetryDocument()
     """How long telemetry may be wrong"""
+    borrowing: BorrowingDocument = BorrowingDocument()
+    """When a team counts as borrowing up to its limit"""
+    preemptions: PreemptionsDocument = PreemptionsDocument()
+    """When a job counts as preempted again and again"""
+    pending: PendingDocument = PendingDocument()
+    """When a workload that waits is worth a finding"""
+    capacity: CapacityDocument = CapacityDocument()
+    """When lost capacity is worth a finding"""
 
 
 class OverrideDocument(_Document):
@@ -81,3 +137,13 @@ class OverrideDocument(_Document):
     """The idle thresholds that differ, at least one"""
     hang: HangDocument | None = None
     """The hang thresholds that differ, at least one"""
+    borrowing: BorrowingDocument | None = None
+    """The borrowing thresholds that differ, at least one; for teams only"""
+    preemptions: PreemptionsDocument | None = None
+    """The preemptions thresholds that differ, at least one"""
+    pending: PendingDocument | None = None
+    """The pending thresholds that differ, at least one"""
+
+
+OVERRIDDEN = ("idle", "hang", "borrowing", "preemptions", "pending")
+"""Groups of thresholds that an override may change."""

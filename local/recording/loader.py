@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from local.recording.checkpoints import CheckpointData, read_checkpoints
 from local.recording.cloudwatch import CloudWatchData, read_cloudwatch
 from local.recording.header import Header
 from local.recording.reading import (
@@ -25,7 +26,6 @@ from local.recording.reading import (
 SOURCES = ("sagemaker", "eks", "kubernetes")
 """Folders of answers: each may hold one subfolder a time, in force until the next one."""
 
-JSON_FOLDERS = ("checkpoints", "slack")
 CACHED_FILES = 512
 """Parsed files kept: a few folders of every source; a replay moves on and needs no older ones."""
 
@@ -44,6 +44,8 @@ class Recording:
         The time of a recording that is a single tick.
     cloudwatch : CloudWatchData
         What `cloudwatch/` holds; nothing where it is absent.
+    checkpoints : CheckpointData
+        What `checkpoints/` holds; nothing where it is absent.
     """
 
     folder: Path
@@ -54,6 +56,7 @@ class Recording:
     now: datetime | None
     note: str
     cloudwatch: CloudWatchData = field(repr=False, compare=False)
+    checkpoints: CheckpointData = field(repr=False, compare=False)
     _timelines: Mapping[str, Timeline] = field(repr=False, compare=False)
     _events: tuple[dict[str, Any], ...] = field(repr=False, compare=False)
     _snapshots: tuple[tuple[datetime, Path], ...] = field(repr=False, compare=False)
@@ -77,9 +80,8 @@ class Recording:
             for _, answers in timeline:
                 for path in answers.values():
                     read_object(path)
-        for name in JSON_FOLDERS:
-            for path in list_files(folder / name, ".json"):
-                read_json(path)
+        for path in list_files(folder / "slack", ".json"):
+            read_json(path)
         for path in list_files(folder / "metrics", ".om"):
             check_tail(path)
         return cls(
@@ -91,6 +93,7 @@ class Recording:
             now=header.now,
             note=header.note,
             cloudwatch=read_cloudwatch(folder / "cloudwatch"),
+            checkpoints=read_checkpoints(folder / "checkpoints"),
             _timelines=timelines,
             _events=read_events(folder / "events"),
             _snapshots=find_snapshots(folder / "snapshots"),

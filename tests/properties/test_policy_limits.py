@@ -9,17 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
-from local.policy import HangDocument, IdleDocument, resolve
+from local.policy import OVERRIDDEN, resolve
 from local.policy.explaining import explain
 from local.policy.reading import parse, read
-from steward.cluster.policy import (
-    ClusterPolicy,
-    HangLimits,
-    IdleLimits,
-    Scope,
-    Severity,
-    Thresholds,
-)
+from steward.cluster.policy import ClusterPolicy, Scope, Severity, Thresholds
 
 EXAMPLE = read(Path(__file__).parents[2] / "layers/policy/governance.yaml").document
 
@@ -51,23 +44,55 @@ HANG = st.fixed_dictionaries(
         "severity": st.sampled_from(["info", "warn", "page"]),
     },
 ).filter(bool)
+SEVERITY = st.sampled_from(["info", "warn", "page"])
+BORROWING = st.fixed_dictionaries(
+    {},
+    optional={
+        "share": st.integers(50, 100).map(lambda n: f"{n}%"),
+        "window": MINUTES.map(lambda n: f"{n}m"),
+        "severity": SEVERITY,
+    },
+).filter(bool)
+PREEMPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "count": st.integers(2, 1000),
+        "period": st.integers(1, 90).map(lambda n: f"{n}d"),
+        "lost_gpu_hours": st.integers(0, 10_000),
+        "startup": MINUTES.map(lambda n: f"{n}m"),
+        "checkpoint_interval": MINUTES.map(lambda n: f"{n}m"),
+        "severity": SEVERITY,
+    },
+).filter(bool)
+PENDING = st.fixed_dictionaries(
+    {},
+    optional={
+        "wait": MINUTES.map(lambda n: f"{n}m"),
+        "without_pods": MINUTES.map(lambda n: f"{n}m"),
+        "severity": SEVERITY,
+    },
+).filter(bool)
 
 
 def some(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(names), max_size=2, unique=True)
 
 
+OF_WORKLOADS = {"idle": IDLE, "hang": HANG, "preemptions": PREEMPTIONS, "pending": PENDING}
 OVERRIDE = st.fixed_dictionaries(
     {},
-    optional={
-        "idle": IDLE,
-        "hang": HANG,
+    optional=OF_WORKLOADS
+    | {
         "teams": some(TEAMS),
         "namespaces": some(NAMESPACES),
         "priority_classes": some(CLASSES),
         "owner_kinds": some(KINDS),
     },
-).filter(lambda override: "idle" in override or "hang" in override)
+) | st.fixed_dictionaries(
+    {},
+    optional=OF_WORKLOADS | {"borrowing": BORROWING, "teams": some(TEAMS)},  # for teams only
+)
+OVERRIDE = OVERRIDE.filter(lambda override: any(group in override for group in OVERRIDDEN))
 OVERRIDES = st.lists(OVERRIDE, max_size=5)
 SCOPE = st.builds(
     Scope,
@@ -100,12 +125,26 @@ def holds(override: dict[str, Any], scope: Scope) -> bool:
     )
 
 
+PERCENTAGES = {"activity_max", "coverage_min", "activity_min", "tensor_max", "power_max", "share"}
+IN_MINUTES = {
+    "window": "window_minutes",
+    "startup_grace": "startup_grace_minutes",
+    "startup": "startup_minutes",
+    "checkpoint_interval": "checkpoint_minutes",
+    "wait": "wait_minutes",
+    "without_pods": "without_pods_minutes",
+}
+
+
 def number(key: str, text: Any) -> tuple[str, Any]:
     """By hand: what a key of the document is called and measured in by the detectors."""
-    if key in {"activity_max", "coverage_min", "activity_min", "tensor_max", "power_max"}:
+    if key in PERCENTAGES:
         return key, float(text.removesuffix("%")) / 100
-    if key in {"window", "startup_grace"}:
-        return f"{key}_minutes", int(text.removesuffix("m"))
+    if key in IN_MINUTES:
+        each = 60 if text.endswith("h") else 1  # the example's 2h
+        return IN_MINUTES[key], int(text.rstrip("mh")) * each
+    if key == "period":
+        return "period_hours", int(text.removesuffix("d")) * 24
     if key == "held_memory":
         return "held_bytes", int(text.removesuffix("GiB")) * 1024 * 1024 * 1024
     if key == "page_after":
@@ -123,16 +162,15 @@ def test_of_the_overrides_that_hold_the_last_one_that_names_a_key_wins(
     overrides: list[dict[str, Any]], scope: Scope
 ) -> None:
     limits = resolved(overrides).limits(scope)
-    for group, document, defaults, found in (
-        ("idle", IdleDocument, IdleLimits(), limits.idle),
-        ("hang", HangDocument, HangLimits(), limits.hang),
-    ):
-        expected = asdict(defaults)  # the example writes the defaults out
-        for key in document.model_fields:
-            written = [o.get(group, {}) for o in overrides if holds(o, scope)]
-            named = [values[key] for values in written if key in values]
-            expected |= dict([number(key, named[-1])]) if named else {}
-        assert asdict(found) == expected
+    for group in OVERRIDDEN:
+        expected = asdict(getattr(Thresholds(), group))  # the example writes the defaults out
+        for override in overrides:
+            if holds(override, scope):
+                expected |= dict(number(key, text) for key, text in override.get(group, {}).items())
+        assert asdict(getattr(limits, group)) == expected
+    # a cluster's own, which no override may change
+    assert limits.telemetry == Thresholds().telemetry
+    assert limits.capacity == Thresholds().capacity
 
 
 @given(OVERRIDES, SCOPE)
@@ -213,17 +251,15 @@ def test_explain_says_what_the_detectors_are_told(
     rows = [line.split() for line in explain(source, "ml-shared-01", scope)]
     full = replace(scope, namespace=f"hyperpod-ns-{team}")  # a team's only namespace is known
     limits = policy.clusters[0].limits(full)
-    for prefix, expected in (
-        ("thresholds.idle.", asdict(limits.idle)),
-        ("thresholds.hang.", asdict(limits.hang)),
-    ):
+    for group in OVERRIDDEN:
+        prefix = f"thresholds.{group}."
         said = dict(
             number(r[0].removeprefix(prefix), exact(r[1])) for r in rows if r[0].startswith(prefix)
         )
-        assert said == expected
+        assert said == asdict(getattr(limits, group))
     lines = text.splitlines()
     for row in rows:
-        if row[0].startswith(("thresholds.idle.", "thresholds.hang.")) and row[2] != "default":
+        if row[0].startswith("thresholds.") and row[2] != "default":
             line = lines[int(row[-1].removeprefix("policy.json:")) - 1]
             assert f'"{row[0].rpartition(".")[2]}": ' in line
             assert row[1] in line

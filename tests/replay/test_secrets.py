@@ -36,6 +36,10 @@ def container():
         "args": [f"--token={PLANTED}"],
         "env": [{"name": "API_KEY", "value": PLANTED}],
         "envFrom": [{"secretRef": {"name": PLANTED}}],
+        "volumeMounts": [
+            {"name": PLANTED, "mountPath": f"/etc/{PLANTED}", "subPath": PLANTED},
+            {"name": PLANTED, "mountPath": "/mnt/ckpt", "subPath": PLANTED},
+        ],
         "resources": {"requests": {"nvidia.com/gpu": "1"}},
     }
 
@@ -61,7 +65,10 @@ def workload(name):
                         "count": 1,
                         "template": {
                             "metadata": {"annotations": {"example.com/token": PLANTED}},
-                            "spec": {"containers": [container()]},
+                            "spec": {
+                                "containers": [container()],
+                                "volumes": [{"name": PLANTED, "secret": {"secretName": PLANTED}}],
+                            },
                         },
                     }
                 ],
@@ -134,12 +141,15 @@ def test_no_planted_secret_is_found_in_anything_stored_or_said(tmp_path, stores)
     told = []
     done = replay(folder, told.append)
     # The incident was really played: it was found, stored and told.
-    assert (done.failures, sum(line["type"] == "finding" for line in told)) == (0, 1)
+    found = [line["reason"] for line in told if line.get("detector") == "idle_gpus"]
+    assert (done.failures, found) == (0, ["idle"])
     assert any(line["type"] == "slack" for line in told)
     objects = next(store for store in stores if isinstance(store, InMemoryObjects))
     rows = next(store for store in stores if isinstance(store, InMemoryRows))
     stored = {key: opened(data) for key, data in objects.objects.items()}
     assert any(key.startswith("snapshots/") and "train-0" in text for key, text in stored.items())
+    # The one thing that is kept of mounts; their names, and other paths, are not.
+    assert any('"declared_checkpoints":"/mnt/ckpt"' in text for text in stored.values())
     assert [key for key, text in stored.items() if PLANTED in text] == []
     assert PLANTED not in repr(vars(rows))
     assert PLANTED not in json.dumps(told)

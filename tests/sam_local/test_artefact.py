@@ -48,7 +48,13 @@ def test_layers_stay_far_below_lambdas_limit() -> None:
 
 
 def test_a_function_folder_holds_its_handler_and_nothing_else() -> None:
-    for function in ("PlanTicks", "TakeSnapshot", "EvaluateSnapshot", "ReconcileAlerts"):
+    for function in (
+        "PlanTicks",
+        "TakeSnapshot",
+        "EvaluateSnapshot",
+        "ReconcileAlerts",
+        "RecordCheckpoints",
+    ):
         assert [path.name for path in (BUILD / function).iterdir()] == ["handler.py"]
 
 

@@ -33,6 +33,7 @@ def test_every_event_runs_in_the_real_runtime(path, running):
         "plan_ticks": {"asked": ["ml-shared-01"]},
         "take_snapshot": {"batchItemFailures": []},
         "reconcile_alerts": {"batchItemFailures": []},
+        "record_checkpoints": {"batchItemFailures": []},
     }
     if path.parent.name in expected:
         assert answer == expected[path.parent.name]
@@ -77,11 +78,12 @@ def test_a_request_becomes_a_slack_message(running):
 
     posts = [call for call in running.rig.calls if call["method"] == "chat.postMessage"]
     texts = [call["payload"]["text"] for call in posts]
-    # 12:05: the notebook's eight since Tuesday, one of the sweep's eight, the four of the evaluation.
-    assert len(posts) == 3, texts
+    # 12:05: the notebook's eight since Tuesday, one of the sweep's two, the four of the evaluation;
+    # the limit that binds, and the sweep that is preempted again and again.
+    assert len(posts) == 5, texts
     assert any("8 GPUs idle" in text and "notebook-llm-eval" in text for text in texts)
-    assert any("1 of 8 GPUs idle" in text and "sweep-vision" in text for text in texts)
-    assert any("4 GPUs idle" in text and "nightly-eval" in text for text in texts)
+    assert any("1 of 2 GPUs idle" in text and "sweep-vision" in text for text in texts)
+    assert any("4 GPUs idle" in text and "checkpoint-eval" in text for text in texts)
     assert all(call["payload"]["blocks"] for call in posts)
 
 

@@ -27,6 +27,7 @@ HUB = {
     "SpokeQueueArns": "arn:aws:sqs:eu-west-1:444455556666:spoke-snapshot-requests",
     "SpokeAccountIds": "444455556666,777788889999",
     "MemberAccountIds": "222233334444",
+    "CheckpointBuckets": "ml-shared-01-checkpoints,ml-other-checkpoints",
 }
 READER = {
     "ClusterArns": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghij12",
@@ -35,6 +36,9 @@ READER = {
     "AssumeRoleArns": "arn:aws:iam::222233334444:role/gpu-steward-reader",
     "SubnetIds": "subnet-0123456789abcdef0",
     "SecurityGroupIds": "sg-0123456789abcdef0",
+    "CheckpointBuckets": "ml-shared-01-checkpoints,ml-other-checkpoints",
+    "AlertTopicArns": "arn:aws:sns:us-east-1:111122223333:gpu-alerts",
+    "AlarmEksCluster": "ml-shared-01-eks",
 }
 SPOKE = {
     "HubAccountId": "111122223333",
@@ -70,30 +74,43 @@ def statements(resources: Document, role: str, name: str) -> dict[str, Document]
 
 def spelt(value: Any, role: str) -> Any:
     """Spell out what CloudFormation would: parameters as given, resources as `<id>` or `<id.Arn>`."""
-    if isinstance(value, list):
-        return [spelt(item, role) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "Ref" in value:
-        return _named(value["Ref"], role)
-    if "Fn::GetAtt" in value:
-        return f"<{'.'.join(value['Fn::GetAtt'])}>"
-    if "Fn::Sub" in value:
-        text, own = (
-            value["Fn::Sub"] if isinstance(value["Fn::Sub"], list) else (value["Fn::Sub"], {})
-        )
-        return re.sub(
-            r"\$\{([^}]+)\}",
-            lambda m: spelt(own[m[1]], role) if m[1] in own else _named(m[1], role),
-            text,
-        )
-    return {key: spelt(item, role) for key, item in value.items()}
+    match value:
+        case list():
+            return [spelt(item, role) for item in value]
+        case {"Ref": name}:
+            found = _named(name, role)
+        case {"Fn::GetAtt": parts}:
+            found = f"<{'.'.join(parts)}>"
+        case {"Fn::Join": [delimiter, items]}:
+            found = delimiter.join(spelt(items, role))
+        case {"Fn::Split": [delimiter, text]}:
+            found = spelt(text, role).split(delimiter)
+        case {"Fn::Sub": [text, own]}:
+            found = _filled(text, own, role)
+        case {"Fn::Sub": text}:
+            found = _filled(text, {}, role)
+        case dict():
+            found = {key: spelt(item, role) for key, item in value.items()}
+        case _:
+            found = value
+    return found
+
+
+def _filled(text: str, own: Document, role: str) -> str:
+    return re.sub(
+        r"\$\{([^}]+)\}",
+        lambda m: spelt(own[m[1]], role) if m[1] in own else _named(m[1], role),
+        text,
+    )
+
+
+_PSEUDO = {"AWS::Partition": "aws", "AWS::StackName": "gpu-steward"}
 
 
 def _named(name: str, role: str) -> Any:
-    if name == "AWS::Partition":
-        return "aws"
-    if name.endswith(("Arns", "Ids")):
+    if name in _PSEUDO:
+        return _PSEUDO[name]
+    if name.endswith(("Arns", "Ids", "Buckets")):
         return GIVEN[role][name].split(",")
     return GIVEN[role].get(name, f"<{name}>")
 

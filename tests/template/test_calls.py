@@ -23,8 +23,9 @@ FUNCTIONS = {
     "take_snapshot": "TakeSnapshotRole",
     "evaluate_snapshot": "EvaluateSnapshotRole",
     "reconcile_alerts": "ReconcileAlertsRole",
+    "record_checkpoints": "RecordCheckpointsRole",
 }
-NAMED_OTHERWISE = {"s3:HeadObject": "s3:GetObject"}
+NAMED_OTHERWISE = {"s3:HeadObject": "s3:GetObject", "s3:ListObjectsV2": "s3:ListBucket"}
 """Operations whose IAM action has another name."""
 
 NEEDS_NO_LEAVE = {"sts:GetCallerIdentity"}
@@ -42,7 +43,7 @@ BY_OTHERS = {
     "ec2:DeleteNetworkInterface",
     "ec2:AssignPrivateIpAddresses",
     "ec2:UnassignPrivateIpAddresses",
-    "s3:ListBucket",  # nobody lists; it makes S3 tell absent from denied
+    "s3:ListBucket",  # makes S3 tell absent from denied; checkpoints are listed after a preemption
     "aps:QueryMetrics",  # a signed HTTP request, not a call of botocore's
     "cloudwatch:GetMetricData",  # only where the policy's metrics backend is container_insights
     "cloudwatch:ListMetrics",

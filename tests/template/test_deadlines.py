@@ -10,8 +10,8 @@ from steward.sources.control_plane.reader import ENDPOINT_DEADLINE, ControlPlane
 from steward.sources.kubernetes.reader import KubernetesApi
 from steward.sources.kubernetes.session import CONNECT_SECONDS, REQUEST_SECONDS
 from steward.sources.prometheus.reader import PrometheusMetrics
+from steward.usecases.coalescing import LONGEST_SECONDS
 from steward.usecases.read_cluster import METRICS_TIME
-from steward.usecases.serve_requests import LONGEST_SECONDS
 
 type Document = dict[str, Any]
 
@@ -42,6 +42,7 @@ def test_a_snapshot_in_which_every_source_hangs_takes_no_longer_than_is_reckoned
 
 def test_a_run_has_time_for_two_such_clusters_and_the_stores(written: Document) -> None:
     timeout = written["Resources"]["TakeSnapshot"]["Properties"]["Timeout"]
-    # Four calls of bucket and bus, each one request long: none of them is meant to hang.
-    stores = 4 * request_seconds(CLIENT_LIMITS)
+    # Nine calls of bucket and bus, each one request long: none of them is meant to hang. The claim
+    # (read, written, read again), the pointer (read twice, written), memory, snapshot, bus.
+    stores = 9 * request_seconds(CLIENT_LIMITS)
     assert timeout >= 2 * (LONGEST_SECONDS + stores)

@@ -55,6 +55,8 @@ ALLOWED = {
         "dynamodb:BatchWriteItem",
         "secretsmanager:GetSecretValue",
     },
+    # Keeps what it is told of checkpoints, and nothing else.
+    "RecordCheckpointsRole": OWN_LOGS | POLLING | {"s3:GetObject", "s3:ListBucket", "s3:PutObject"},
     # EventBridge's own role for the one hop from the default bus.
     "ForwardServiceEventsRole": {"events:PutEvents"},
 }
@@ -192,9 +194,11 @@ def test_objects_are_written_only_below_the_prefixes_that_a_function_owns(
         return {f"/{name}/*" for name in names}
 
     assert prefixes == {
-        ("TakeSnapshotRole", "s3:GetObject"): below("memory", "latest"),
-        ("TakeSnapshotRole", "s3:PutObject"): below("snapshots", "latest"),
+        ("TakeSnapshotRole", "s3:GetObject"): below("memory", "latest", "claims", "checkpoints"),
+        ("TakeSnapshotRole", "s3:PutObject"): below("snapshots", "latest", "claims"),
         ("EvaluateSnapshotRole", "s3:GetObject"): below("snapshots", "memory", "evaluations"),
         ("EvaluateSnapshotRole", "s3:PutObject"): below("memory", "evaluations"),
         ("ReconcileAlertsRole", "s3:GetObject"): below("evaluations"),
+        ("RecordCheckpointsRole", "s3:GetObject"): below("checkpoints"),
+        ("RecordCheckpointsRole", "s3:PutObject"): below("checkpoints"),
     }

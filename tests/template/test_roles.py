@@ -18,7 +18,11 @@ READER = {
     "TakeSnapshotRole",
     "TakeSnapshotLogs",
     "HyperPodEvents",
+    "ApiCalls",
+    "TriggerAlarms",
     "SnapshotRequested",
+    "EvictionsAlarm",
+    "PendingAlarm",
     "SnapshotRequests",
     "SnapshotRequestsPolicy",
 }
@@ -183,6 +187,17 @@ def test_what_the_tests_give_is_what_the_parameters_take(role: str, written: Doc
         parameter = written["Parameters"][name]
         for each in value.split(",") if parameter["Type"] == "CommaDelimitedList" else [value]:
             assert re.fullmatch(parameter.get("AllowedPattern", ".*"), each), name
+
+
+def test_a_stack_without_checkpoint_buckets_or_an_alarm_cluster_has_nothing_for_them(
+    written: Document,
+) -> None:
+    given = {
+        n: v for n, v in GIVEN["both"].items() if n not in {"CheckpointBuckets", "AlarmEksCluster"}
+    }
+    without = set(written["Resources"]) - set(decide(written, **given)["Resources"])
+
+    assert without == {"ForwardMarkers", "MarkerWritten", "EvictionsAlarm", "PendingAlarm"}
 
 
 @pytest.mark.parametrize("name", ["SpokeAccountIds", "MemberAccountIds", "HubAccountId"])

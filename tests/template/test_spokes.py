@@ -3,6 +3,7 @@
 Across accounts both sides must allow a call; each deployment has its conditions decided.
 """
 
+import json
 import re
 from fnmatch import fnmatchcase
 
@@ -36,8 +37,8 @@ def test_take_snapshot_of_a_spoke_may_do_this_and_nothing_else(deploy: Deploy) -
         if not action.startswith(("sagemaker:", "eks:", "aps:", "cloudwatch:", "sts:"))
     }
 
-    # Beside reading its own account's clusters: its log and queue, three prefixes of the hub's
-    # bucket, the hub's bus. No table, no secret, no queue of the hub's.
+    # Beside reading its own account's clusters: its log and queue, some prefixes of the hub's
+    # bucket, the hub's bus, and names in the buckets of checkpoints. No table, no secret, no queue of the hub's.
     assert granted == {
         ("logs:CreateLogStream", "<TakeSnapshotLogs.Arn>"),
         ("logs:PutLogEvents", "<TakeSnapshotLogs.Arn>"),
@@ -47,8 +48,13 @@ def test_take_snapshot_of_a_spoke_may_do_this_and_nothing_else(deploy: Deploy) -
         ("s3:ListBucket", bucket),
         ("s3:GetObject", f"{bucket}/memory/*"),
         ("s3:GetObject", f"{bucket}/latest/*"),
+        ("s3:GetObject", f"{bucket}/claims/*"),
+        ("s3:GetObject", f"{bucket}/checkpoints/*"),
         ("s3:PutObject", f"{bucket}/snapshots/*"),
         ("s3:PutObject", f"{bucket}/latest/*"),
+        ("s3:PutObject", f"{bucket}/claims/*"),
+        ("s3:ListBucket", "arn:aws:s3:::ml-shared-01-checkpoints"),
+        ("s3:ListBucket", "arn:aws:s3:::ml-other-checkpoints"),
         ("events:PutEvents", "arn:aws:events:us-east-1:111122223333:event-bus/gpu-steward"),
     }
 
@@ -90,7 +96,7 @@ def test_events_of_a_spokes_account_go_straight_to_its_queue(deploy: Deploy) -> 
     resources = deploy("spoke")
     rules = of_type(resources, "AWS::Events::Rule")
 
-    assert set(rules) == {"HyperPodEvents", "SnapshotRequested"}
+    assert set(rules) == {"HyperPodEvents", "ApiCalls", "TriggerAlarms", "SnapshotRequested"}
     for rule in rules.values():
         assert "EventBusName" not in rule  # AWS services publish on the default bus only
         assert [t["Arn"] for t in rule["Targets"]] == [{"Fn::GetAtt": ["SnapshotRequests", "Arn"]}]
@@ -99,6 +105,8 @@ def test_events_of_a_spokes_account_go_straight_to_its_queue(deploy: Deploy) -> 
         ((sources),) = rules_send["Condition"].values()
         assert spelt(sources["aws:SourceArn"], "spoke") == [
             "<HyperPodEvents.Arn>",
+            "<ApiCalls.Arn>",
+            "<TriggerAlarms.Arn>",
             "<SnapshotRequested.Arn>",
         ]
 
@@ -149,9 +157,27 @@ def test_plan_ticks_may_send_to_its_own_queue_and_to_those_of_its_spokes(
     assert sending == targets
 
 
+@pytest.mark.parametrize("role", ["both", "spoke"])
+def test_a_queue_is_open_to_the_rules_and_to_the_topics_that_were_named(
+    role: str, deploy: Deploy
+) -> None:
+    document = deploy(role)["SnapshotRequestsPolicy"]["Properties"]["PolicyDocument"]
+    rules, topics, *_ = spelt(document["Statement"], role)
+
+    assert rules["Principal"] == {"Service": "events.amazonaws.com"}
+    assert (topics["Principal"], topics["Action"]) == (
+        {"Service": "sns.amazonaws.com"},
+        "sqs:SendMessage",
+    )
+    # Whoever may publish to these may have a cluster looked at; any topic's service could otherwise.
+    assert topics["Condition"] == {
+        "ArnEquals": {"aws:SourceArn": ["arn:aws:sns:us-east-1:111122223333:gpu-alerts"]}
+    }
+
+
 def test_a_spokes_queue_is_open_to_the_hubs_plan_ticks_alone(deploy: Deploy) -> None:
     document = deploy("spoke")["SnapshotRequestsPolicy"]["Properties"]["PolicyDocument"]
-    _, hub = spelt(document["Statement"], "spoke")
+    _, _, hub = spelt(document["Statement"], "spoke")
 
     assert (hub["Effect"], hub["Principal"], hub["Action"]) == (
         "Allow",
@@ -170,6 +196,7 @@ def let_through(pattern: str, account: str) -> set[str]:
         "TakeSnapshotRole",
         "EvaluateSnapshotRole",
         "ReconcileAlertsRole",
+        "RecordCheckpointsRole",
         "ForwardServiceEventsRole",
     ]
     # CloudFormation names a role <stack>-<logical id>-<random>.
@@ -197,7 +224,7 @@ def test_the_hubs_bucket_lets_spokes_do_what_their_role_does_and_no_more(
         for item in statements(deploy("spoke"), "spoke", "TakeSnapshotRole").values()
         for action in as_list(item["Action"])
         for resource in as_list(item["Resource"])
-        if action.startswith("s3:")
+        if action.startswith("s3:") and item["Sid"] != "ListCheckpoints"
     }
 
     # Across accounts both sides must allow: less on either is a spoke that fails, more a risk.
@@ -215,7 +242,12 @@ def test_the_hubs_bus_takes_the_news_of_spokes_and_the_events_of_members(
     policies = of_type(deploy(role), "AWS::Events::EventBusPolicy")
     opened = {name: spelt(given["Statement"], role) for name, given in policies.items()}
 
-    assert set(opened) == {"SpokesMayPublish", "MembersMayForward"}
+    assert set(opened) == {
+        "SpokesMayPublish",
+        "MembersMayForward",
+        "SpokesMayTellOfCheckpoints",
+        "MembersMayTellOfCheckpoints",
+    }
     for statement in opened.values():
         assert (statement["Action"], statement["Resource"]) == (
             "events:PutEvents",
@@ -230,7 +262,22 @@ def test_the_hubs_bus_takes_the_news_of_spokes_and_the_events_of_members(
     pattern = spokes["Condition"]["ArnLike"]["aws:PrincipalArn"]
     assert let_through(pattern, "777788889999") == {"TakeSnapshotRole"}
     assert members["Principal"] == {"AWS": ["222233334444"]}
-    assert members["Condition"] == {"StringEquals": {"events:source": "aws.sagemaker"}}
+    # All three begin with aws.: nobody but AWS itself can put such an event on a bus.
+    assert members["Condition"] == {
+        "StringEquals": {"events:source": ["aws.sagemaker", "aws.cloudwatch", "aws.s3"]}
+    }
+    # Jobs tell of their checkpoints and of nothing else: no snapshot, no evaluation, no request.
+    for name, accounts in (
+        ("SpokesMayTellOfCheckpoints", spokes["Principal"]),
+        ("MembersMayTellOfCheckpoints", members["Principal"]),
+    ):
+        assert opened[name]["Principal"] == accounts
+        assert opened[name]["Condition"] == {
+            "StringEquals": {
+                "events:source": "gpu-steward.training",
+                "events:detail-type": "Checkpoint Written",
+            }
+        }
 
 
 # --- a member without a spoke --------------------------------------------------------------------
@@ -245,17 +292,28 @@ def test_a_members_template_is_sound() -> None:
 def test_a_member_forwards_what_the_hub_forwards_of_its_own(deploy: Deploy) -> None:
     member = read(MEMBER)["Resources"]
     hub = deploy("hub")
+    rules = of_type(hub, "AWS::Events::Rule")
+    forwarders = {name for name in rules if name.startswith("Forward")}
 
-    def rule(resources: Document) -> Document:
-        found: Document = resources["ForwardServiceEvents"]["Properties"]
-        return found
-
-    assert rule(member)["EventPattern"] == rule(hub)["EventPattern"]
-    assert "EventBusName" not in rule(member)
-    (target,) = rule(member)["Targets"]
-    assert target["Arn"] == {"Ref": "HubBusArn"}
+    assert set(of_type(member, "AWS::Events::Rule")) == forwarders
+    for name in forwarders:
+        rule = member[name]["Properties"]
+        # Its stack may have any name: the alarms' prefix is that of the hub's.
+        said = json.dumps(rule["EventPattern"]).replace("${NamePrefix}", "${AWS::StackName}")
+        assert json.loads(said) == rules[name]["EventPattern"]
+        assert "EventBusName" not in rule
+        (target,) = rule["Targets"]
+        assert target["Arn"] == {"Ref": "HubBusArn"}
     (statement,) = statements(member, "spoke", "ForwardServiceEventsRole").values()
     # What the hub's bus policy lets in, and nothing wider.
     taken = hub["MembersMayForward"]["Properties"]["Statement"]["Condition"]
     assert statement["Condition"] == taken
-    assert taken["StringEquals"]["events:source"] in rule(member)["EventPattern"]["source"]
+
+
+def test_what_a_member_could_not_forward_is_kept() -> None:
+    member = read(MEMBER)["Resources"]
+    (statement,) = member["DeadLettersPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    sources = statement["Condition"]["ArnEquals"]["aws:SourceArn"]
+    named = {(each["Fn::If"][1] if "Fn::If" in each else each)["Fn::GetAtt"][0] for each in sources}
+
+    assert named == set(of_type(member, "AWS::Events::Rule"))

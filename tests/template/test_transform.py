@@ -82,6 +82,14 @@ def test_every_failure_queue_may_be_written_and_every_polled_queue_read(deployed
                 for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")
             ],
         ),
+        (
+            "RecordCheckpointsRole",
+            "PollCheckpoints",
+            [
+                f"RecordCheckpointsCheckpoint: sqs:{action}"
+                for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")
+            ],
+        ),
     ],
 )
 def test_a_queue_without_leave_is_noticed(
@@ -114,12 +122,15 @@ def test_functions_are_polled_as_their_queues_need(deployed: Document) -> None:
     mappings = of_type(deployed, "AWS::Lambda::EventSourceMapping")
     snapshots = mappings["TakeSnapshotSnapshotRequest"]
     evaluations = mappings["ReconcileAlertsEvaluation"]
+    checkpoints = mappings["RecordCheckpointsCheckpoint"]
 
-    assert len(mappings) == 2
+    assert len(mappings) == 3
     # One fault gives several events about a second apart: one batch, one snapshot.
     assert snapshots["MaximumBatchingWindowInSeconds"] == 20
     # Lambda takes more than 10 of a standard queue only with a window, and never of a FIFO queue.
     assert snapshots["BatchSize"] == 100
+    # A job writes many objects at once, and everything that is told of a job is one write.
+    assert (checkpoints["BatchSize"], checkpoints["MaximumBatchingWindowInSeconds"]) == (100, 60)
     # A cluster whose Slack is silent takes ten seconds of the sixty that the function has.
     assert evaluations["BatchSize"] == 4
     assert "MaximumBatchingWindowInSeconds" not in evaluations
@@ -168,6 +179,7 @@ COMMON = {"POWERTOOLS_LOG_LEVEL", "POLICY_PATH", "LOCAL_ENDPOINT", "LOCAL_NOW", 
         ("TakeSnapshot", {"BUCKET", "BUS", "ROLE", "SNAPSHOT_REQUESTS_URL"}),
         ("EvaluateSnapshot", {"BUCKET", "BUS", "EVALUATIONS_URL"}),
         ("ReconcileAlerts", {"BUCKET", "STATE_TABLE", "SLACK_SECRET"}),
+        ("RecordCheckpoints", {"BUCKET"}),
     ],
 )
 def test_a_function_is_told_only_what_it_uses(
@@ -217,4 +229,6 @@ def test_what_can_be_replaced_by_the_next_tick_expires_and_the_rest_stays(
     assert {r["Prefix"]: r["ExpirationInDays"] for r in rules if "ExpirationInDays" in r} == {
         "snapshots/": 30,
         "evaluations/": 30,
+        "checkpoints/": 30,
+        "claims/": 1,
     }

@@ -83,6 +83,13 @@ class App:
         return Snapshots(self.objects)
 
     @cached_property
+    def claims(self) -> ports.ClaimStore:
+        """Who takes which snapshot, in the bucket."""
+        from steward.stores.claims import Claims  # noqa: PLC0415 - as above
+
+        return Claims(self.objects)
+
+    @cached_property
     def memories(self) -> ports.MemoryStore:
         """Memories in the bucket."""
         from steward.stores.bucket import Memories  # noqa: PLC0415 - as above
@@ -95,6 +102,13 @@ class App:
         from steward.stores.bucket import Evaluations  # noqa: PLC0415 - as above
 
         return Evaluations(self.objects)
+
+    @cached_property
+    def checkpoints(self) -> ports.CheckpointStore:
+        """Checkpoints that were told of, in the bucket."""
+        from steward.stores.checkpoints import Checkpoints  # noqa: PLC0415 - as above
+
+        return Checkpoints(self.objects)
 
     @cached_property
     def plans(self) -> ports.PlanStore:

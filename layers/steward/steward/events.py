@@ -1,6 +1,6 @@
 """What arrives at the functions: EventBridge envelopes and queue messages. Unknown fields pass."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -18,6 +18,14 @@ SNAPSHOT_REQUESTED = "Snapshot Requested"
 SNAPSHOT_TAKEN = "Snapshot Taken"
 SNAPSHOT_EVALUATED = "Snapshot Evaluated"
 
+ALARM_CHANGED = "CloudWatch Alarm State Change"
+"""Detail type of CloudWatch's event; an alarm's own action has another shape."""
+
+_TIMESTAMP_DIGITS = 13
+
+_PLACES = ("EventDetails", "requestParameters", "responseElements")
+"""Parts of a detail that name a cluster where the detail itself does not."""
+
 
 class EventEnvelope(msgspec.Struct, frozen=True, kw_only=True):
     """EventBridge's envelope around somebody's detail."""
@@ -32,23 +40,53 @@ class EventEnvelope(msgspec.Struct, frozen=True, kw_only=True):
     def named_cluster(self) -> str | None:
         """Return the cluster (name or ARN) that the event is about, if it names one.
 
-        HyperPod's cluster events nest the details twice; the name stands in the outer
-        `EventDetails`.
+        HyperPod's cluster events nest the details twice, and the name stands in the outer
+        `EventDetails`; CloudTrail's stand in what was asked or answered, in nobody's casing;
+        alarms name the EKS cluster as a dimension of their metrics. A name goes before an ARN,
+        which ends in an id.
         """
-        for place in (self.detail, self.detail.get("EventDetails")):
-            if not isinstance(place, dict):
-                continue
-            for key in ("cluster", "ClusterName", "ClusterArn"):
+        if self.detail_type == ALARM_CHANGED:
+            return _measured_cluster(self.detail)
+        places = (self.detail, *(self.detail.get(name) for name in _PLACES))
+        known = [_lower_keys(place) for place in places if isinstance(place, dict)]
+        for key in ("cluster", "clustername", "clusterarn"):
+            for place in known:
                 if isinstance(found := place.get(key), str) and found:
                     return found
         return None
 
 
+def _lower_keys(place: dict[str, Any]) -> dict[str, Any]:
+    return {key.lower(): value for key, value in place.items()}
+
+
+def _measured_cluster(detail: dict[str, Any]) -> str | None:
+    """Return the one cluster that an alarm's metrics are of; a composite alarm has none."""
+    match detail:
+        case {"configuration": {"metrics": [*metrics]}}:
+            found = {name for metric in metrics if (name := _dimension(metric))}
+            return found.pop() if len(found) == 1 else None
+    return None
+
+
+def _dimension(metric: object) -> str | None:
+    match metric:
+        case {"metricStat": {"metric": {"dimensions": {"ClusterName": str(name)}}}}:
+            return name
+    return None
+
+
 class SnapshotRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that `plan_ticks` puts on the snapshot-requests queue."""
+    """A message on the snapshot-requests queue: `plan_ticks`' own, or an alert that a topic sent.
+
+    Attributes
+    ----------
+    requested_at : datetime or None
+        What `plan_ticks` says; None in an alert, which was made when it was sent.
+    """
 
     cluster: str
-    requested_at: AwareDatetime
+    requested_at: AwareDatetime | None = None
     reason: str = ""
     scope: SnapshotScope = SnapshotScope.TICK
 
@@ -74,6 +112,16 @@ class QueueRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     message_id: str = msgspec.field(name="messageId")
     body: str
+    attributes: dict[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def sent(self) -> datetime | None:
+        """When it was put on the queue; None where the queue does not say."""
+        text = self.attributes.get("SentTimestamp", "")
+        # Milliseconds since the epoch, 13 digits until the year 2286.
+        if not (text.isascii() and text.isdigit() and len(text) <= _TIMESTAMP_DIGITS):
+            return None
+        return datetime.fromtimestamp(int(text) / 1000, UTC)
 
 
 class QueueEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,13 +131,20 @@ class QueueEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A wish for a fresh snapshot, whoever had it; no cluster means every cluster there."""
+    """A wish for a fresh snapshot, whoever had it; no cluster means every cluster there.
+
+    Attributes
+    ----------
+    planned : bool
+        Whether `plan_ticks` asks; everything else is an event, whose turn may come a little later.
+    """
 
     cluster: str | None
     account: str = ""
     region: str = ""
     at: datetime
     scope: SnapshotScope = SnapshotScope.TICK
+    planned: bool = False
 
 
 def parse[T](model: type[T], value: object, where: str) -> T:
@@ -108,13 +163,22 @@ def parse[T](model: type[T], value: object, where: str) -> T:
     return convert(model, value, where)
 
 
-def parse_request(body: str, where: str) -> Request:
-    """Read a snapshot-requests message: our own request, or an event that a rule put there.
+def parse_request(body: str, where: str, sent: datetime | None = None) -> Request:
+    """Read a snapshot-requests message.
+
+    It is our own request, an event that a rule put there, or an alert that a topic sent.
+
+    Parameters
+    ----------
+    body, where : str
+        The message, and how to name it.
+    sent : datetime or None
+        When it was put on the queue: an alert carries no time of its own.
 
     Raises
     ------
     PermanentError
-        It is neither.
+        It is none of them, or nobody says when it was made.
     """
     if '"detail-type"' in body:
         event = parse(EventEnvelope, body, where)
@@ -126,7 +190,11 @@ def parse_request(body: str, where: str) -> Request:
             scope=_scope(event, where),
         )
     request = parse(SnapshotRequest, body, where)
-    return Request(cluster=request.cluster, at=request.requested_at, scope=request.scope)
+    at = request.requested_at or sent
+    if at is None:
+        raise PermanentError(f"{where}: no requested_at, and no SentTimestamp of the queue")
+    planned = request.requested_at is not None
+    return Request(cluster=request.cluster, at=at, scope=request.scope, planned=planned)
 
 
 def _scope(event: EventEnvelope, where: str) -> SnapshotScope:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from steward.cluster.accelerators import Window
     from steward.cluster.audit import Audit
     from steward.cluster.checkpoints import Written
+    from steward.cluster.claims import Claim
     from steward.cluster.control_plane import ControlPlane
     from steward.cluster.findings import Evaluation
     from steward.cluster.kueue import (
@@ -252,8 +253,8 @@ class CheckpointReader(Protocol):
         Parameters
         ----------
         location : CheckpointLocation
-            With its placeholders filled in; where it had no `{job}`, what lies below it is the
-            job's where a part of its path is the job's name.
+            With `{team}` and `{namespace}` filled in, and `{job}` left: only so is it told from a
+            location without it, below which a job's are those with its name in their path.
         job : str
             Name of the job's top owner.
 
@@ -280,6 +281,10 @@ class Sources(Protocol):
         """Return the metrics reader."""
         ...
 
+    def checkpoints(self, cluster: ClusterPolicy) -> CheckpointReader:
+        """Return a checkpoint reader for one tick: what it listed it does not list again."""
+        ...
+
 
 # --- stores --------------------------------------------------------------------------------------
 
@@ -301,6 +306,24 @@ class SnapshotStore(Protocol):
 
     def finish(self, cluster: str, last: LastSnapshot) -> None:
         """Move the pointer."""
+        ...
+
+
+class ClaimStore(Protocol):
+    """Who takes a cluster's snapshot, one versioned object a cluster."""
+
+    def load(self, cluster: str) -> tuple[Claim | None, str | None]:
+        """Return the claim and its version tag; no claim where there is none that can be read."""
+        ...
+
+    def save(self, cluster: str, claim: Claim, tag: str | None) -> str:
+        """Write on condition that the tag still holds.
+
+        Raises
+        ------
+        ConflictError
+            Somebody else wrote since.
+        """
         ...
 
 
@@ -345,13 +368,15 @@ class CheckpointStore(Protocol):
         """Return what was told of a job, oldest first."""
         ...
 
-    def record(self, cluster: str, namespace: str, job: str, written: Written) -> None:
-        """Add one; repeated and late ones change nothing.
+    def record(self, cluster: str, namespace: str, job: str, *written: Written) -> None:
+        """Add some in one write; what is known, or older than everything kept, changes nothing.
 
         Raises
         ------
         ConflictError
             Others kept writing at the same time: to be repeated.
+        PermanentError
+            Namespace or job is not a Kubernetes name.
         """
         ...
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from local.bench_goals import Row, Taken, exponent
+from local.bench_goals import growth
 from local.bench_snapshot import TICKS, take
 from local.generated.cluster import NOW, GeneratedCluster, gpu_uuid
 from local.generated.objects import Objects
@@ -110,16 +110,5 @@ def test_raw_samples_are_of_the_devices_asked_for_only():
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 1.4])
 def test_the_exponent_is_the_slope_of_the_logarithms(power):
-    rows = [
-        Row(
-            gpus=gpus,
-            tick="first",
-            taken=Taken(
-                cpu=0.003 * math.pow(gpus, power), peak_mb=1, stored=1, accelerators=1, refused={}
-            ),
-            queries=1,
-            requests=1,
-        )
-        for gpus in (1_000, 10_000, 50_000)
-    ]
-    assert exponent(rows) == pytest.approx(power)
+    costs = [(gpus, 0.003 * math.pow(gpus, power)) for gpus in (1_000, 10_000, 50_000)]
+    assert growth(costs) == pytest.approx(power)

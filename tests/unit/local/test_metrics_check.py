@@ -172,10 +172,8 @@ def test_the_demos_cluster_has_all_that_is_required(tmp_path: Path) -> None:
     assert said["power limit"] is State.MISSING
     assert not any(row.failed for row in rows)
     activity = rows[0]
-    # Each GPU that a pod is named for has one series of it in the recording.
-    wanted = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
-    assert activity.metric == wanted
-    assert activity.series == sum(one.labels["__name__"] == wanted for one in found)
+    # Of the 20 GPUs that are allocated at the end of the day, two have no telemetry.
+    assert (activity.metric, activity.series) == ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", 18)
     assert as_json("ml-shared-01", rows)["ok"] is True
 
 

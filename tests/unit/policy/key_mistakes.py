@@ -180,6 +180,43 @@ KEY_MISTAKES = {
         "is not a checkpoint location",
         "with the slash at the end",
     ),
+    "a checkpoint location that is a path of the pod": Mistake(
+        "checkpoints: [s3://ml-shared-01-checkpoints/research/]",
+        "checkpoints: [/fsx/checkpoints/]",
+        f"{TEAM}.checkpoints[0]",
+        '"/fsx/checkpoints/" is not a checkpoint location',
+        "write s3://bucket/prefix/ or fsx://file-system/path/",
+    ),
+    "a placeholder where the bucket should be": Mistake(
+        "checkpoints: [s3://ml-shared-01-checkpoints/research/]",
+        'checkpoints: ["s3://{team}-checkpoints/"]',
+        f"{TEAM}.checkpoints[0]",
+        "is not a checkpoint location",
+        "write s3://bucket/prefix/",
+    ),
+    "a checkpoint location with a key that is none": Mistake(
+        "checkpoints: [s3://ml-shared-01-checkpoints/research/]",
+        "checkpoints:\n          - location: s3://ml-shared-01-checkpoints/research/\n"
+        "            markers: _SUCCESS",
+        f"{TEAM}.checkpoints[0].markers",
+        "is not a known key",
+        "did you mean marker? known are location, marker",
+    ),
+    "a marker without a location": Mistake(
+        "checkpoints: [s3://ml-shared-01-checkpoints/research/]",
+        "checkpoints: [{marker: _SUCCESS}]",
+        f"{TEAM}.checkpoints[0].location",
+        "is missing",
+        "add it: s3://bucket/prefix/, or fsx://file-system/path/",
+    ),
+    "a marker with a path": Mistake(
+        "checkpoints: [s3://ml-shared-01-checkpoints/research/]",
+        "checkpoints:\n          - location: s3://ml-shared-01-checkpoints/research/\n"
+        "            marker: step-*/_SUCCESS",
+        f"{TEAM}.checkpoints[0].marker",
+        '"step-*/_SUCCESS" is not the name of an object',
+        "write the last part of its key, without a slash",
+    ),
     "nobody to tell": Mistake(
         "        owners: [research-oncall@example.com]",
         "        owners: []",

@@ -85,6 +85,27 @@ RULE_MISTAKES = {
         "take 1 from a team or the buffer, or add capacity",
         at="    teams:",
     ),
+    "a placeholder that is not known": Mistake(
+        "checkpoints: [s3://ml-shared-01-checkpoints/research/]",
+        'checkpoints: ["s3://ml-shared-01-checkpoints/{team}/{jobs}/"]',
+        f"{TEAM}.checkpoints[0]",
+        "there is no placeholder {jobs}",
+        "did you mean {job}? known are {team}, {namespace}, {job}",
+    ),
+    "a placeholder that is not closed": Mistake(
+        "checkpoints: [s3://ml-shared-01-checkpoints/research/]",
+        'checkpoints: [{location: "fsx://shared/{job/"}]',
+        f"{TEAM}.checkpoints[0].location",
+        "there is no placeholder {",
+        "known are {team}, {namespace}, {job}",
+    ),
+    "a marker where nothing can be listed": Mistake(
+        "checkpoints: [s3://ml-shared-01-checkpoints/research/]",
+        "checkpoints: [{location: fsx://shared/research/, marker: _SUCCESS}]",
+        f"{TEAM}.checkpoints[0].marker",
+        '"_SUCCESS" has no effect: a file system cannot be listed',
+        "remove it: there, only what jobs themselves report",
+    ),
     "a grace longer than its window": Mistake(
         "        startup_grace: 15m",
         "        startup_grace: 90m",

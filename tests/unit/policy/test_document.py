@@ -32,11 +32,21 @@ def test_the_ends_of_sagemakers_range_are_inside(limit: int, path: Path) -> None
         ("tensor_max", ["0%", "10%", "0.5%"], ["10.1%", "-1%"]),
         ("power_max", ["0%", "60%"], ["61%", "100W"]),
         ("hang.window", ["5m", "24h"], ["4m", "1441m", "30"]),
-        ("damping", ["0m", "24h"], ["1441m"]),
+        ("telemetry.damping", ["0m", "24h"], ["1441m"]),
+        ("share", ["50%", "100%"], ["49.9%", "101%", "0.95"]),
+        ("borrowing.window", ["5m", "24h"], ["4m", "1441m", "30"]),
+        ("preemptions.count", ["2", "1000"], ["1", "1001", "3.0"]),
+        ("period", ["1d", "90d", "36h"], ["23h", "91d", "90m"]),
+        ("lost_gpu_hours", ["0", "0.5", "1000000"], ["-0.1", ".nan", "1000001"]),
+        ("startup", ["0m", "24h"], ["1441m"]),
+        ("checkpoint_interval", ["1m", "24h"], ["0m", "1441m"]),
+        ("wait", ["0m", "30d"], ["721h"]),
+        ("without_pods", ["0m", "24h"], ["1441m"]),
+        ("capacity.damping", ["0m", "24h"], ["1441m"]),
         ("tick", ["5m", "24h"], ["0m", "1445m", "6m", "301s"]),
         ("scrape_interval", ["5s", "5m"], ["4s", "301s"]),
         ("delay", ["0s", "30m"], ["1801s"]),
-        ("count", ["4", "10000"], ["0", "10001", "-4"]),
+        ("capacity.count", ["4", "10000"], ["0", "10001", "-4"]),
         ("usd_per_hour", ["0.01", "10000", "63"], ["0", "10000.01", "-1", ".nan"]),
     ],
 )
@@ -44,7 +54,7 @@ def test_the_ends_of_each_range_are_inside(
     key: str, inside: list[str], outside: list[str], path: Path
 ) -> None:
     group, _, key = key.rpartition(".")
-    within = rf"^ +{group}:.*\n(?: {{8}}.*\n)*?" if group else "^"
+    within = rf"^ +{group}:.*\n(?: {{6}}(?:- |  ).*\n)*?" if group else "^"
     line = re.compile(rf"({within} +{key}:) \S+", flags=re.MULTILINE)
     assert len(line.findall(TEXT)) == 1
     for value in inside:

@@ -7,12 +7,16 @@ import pytest
 
 from local.policy import load
 from steward.cluster.policy import (
+    BorrowingLimits,
+    CapacityLimits,
     ClusterPolicy,
     HangLimits,
     IdleLimits,
     InstanceGroup,
     MetricsSource,
     Override,
+    PendingLimits,
+    PreemptionLimits,
     Price,
     Severity,
     SharingStrategy,
@@ -132,6 +136,17 @@ def test_the_example_thresholds_are_the_contracts(cluster: ClusterPolicy) -> Non
             severity=Severity.WARN,
         ),
         telemetry=TelemetryLimits(damping_minutes=10),
+        borrowing=BorrowingLimits(share=0.95, window_minutes=30, severity=Severity.WARN),
+        preemptions=PreemptionLimits(
+            count=3,
+            period_hours=168,  # 7 days of 24 hours
+            lost_gpu_hours=0.0,
+            startup_minutes=15,
+            checkpoint_minutes=30,
+            severity=Severity.WARN,
+        ),
+        pending=PendingLimits(wait_minutes=120, without_pods_minutes=30, severity=Severity.WARN),
+        capacity=CapacityLimits(damping_minutes=10, severity=Severity.WARN),
     )
     assert cluster.metrics == MetricsSource(
         endpoint="https://aps-workspaces.us-east-1.amazonaws.com"
@@ -145,7 +160,9 @@ def test_the_example_thresholds_are_the_contracts(cluster: ClusterPolicy) -> Non
 
 def test_thresholds_left_out_are_the_ones_written_out(path: Path, cluster: ClusterPolicy) -> None:
     begin, end = TEXT.index("    thresholds:"), TEXT.index("    # Thresholds for some teams")
-    assert resolved(path, TEXT[:begin] + TEXT[end:]).thresholds == cluster.thresholds
+    left_out = resolved(path, TEXT[:begin] + TEXT[end:]).thresholds
+    # the keys' defaults, the example's values and the nouns' defaults are one and the same
+    assert left_out == cluster.thresholds == Thresholds()
 
 
 def test_every_channel_has_a_name_and_an_id(cluster: ClusterPolicy) -> None:

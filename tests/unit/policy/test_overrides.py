@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from steward.cluster.policy import HangLimits, Override, Scope, Severity
+from steward.cluster.policy import (
+    BorrowingLimits,
+    HangLimits,
+    Override,
+    PendingLimits,
+    PreemptionLimits,
+    Scope,
+    Severity,
+)
 from tests.unit.policy.documents import edited, faults, resolved
 
 
@@ -42,6 +50,14 @@ from tests.unit.policy.documents import edited, faults, resolved
         ("{hang: {tensor_max: 11%}}", "hang.tensor_max", "0% to 10%"),
         ("{hang: {power_max: 61%}}", "hang.power_max", "0% to 60%"),
         ("{hang: {severity: loud}}", "hang.severity", "allowed are info, warn, page"),
+        ("{teams: [research], borrowing: {}}", "borrowing", "changes nothing"),
+        ("{borrowing: {share: 49%}}", "borrowing.share", "50% to 100%"),
+        ("{preemptions: {count: 1}}", "preemptions.count", "2 to 1000"),
+        ("{preemptions: {period: 91d}}", "preemptions.period", "1d to 90d"),
+        ("{pending: {wait: 31d}}", "pending.wait", "0m to 30d"),
+        # a cluster's own, not somebody's
+        ("{capacity: {damping: 1h}}", "capacity", "is not a known key"),
+        ("{telemetry: {damping: 1h}}", "telemetry", "is not a known key"),
         # 10 minutes are shorter than the grace of 15 that the thresholds have
         ("{idle: {window: 10m}}", "idle.window", "startup_grace of 15m is longer"),
     ],
@@ -56,7 +72,8 @@ def test_a_bad_override_is_refused(override: str, key: str, said: str, path: Pat
 def test_an_override_that_names_no_threshold_is_refused(path: Path) -> None:
     text = edited("    overrides: []", "    overrides:\n      - {teams: [research]}")
     (fault,) = faults(path, text)
-    assert "clusters[0].overrides[0]: changes nothing; add idle or hang" in fault
+    remedy = "add idle, hang, borrowing, preemptions or pending, or drop the entry"
+    assert f"clusters[0].overrides[0]: changes nothing; {remedy}" in fault
 
 
 def test_an_override_may_change_hangs_alone(path: Path) -> None:
@@ -73,6 +90,40 @@ def test_an_override_may_change_hangs_alone(path: Path) -> None:
         (30, 90),
         (60,),
     )
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("namespaces: [hyperpod-ns-research]", "namespaces"),
+        ("priority_classes: [experimentation], teams: [research]", "priority_classes"),
+        ("owner_kinds: [Job], namespaces: [default]", "namespaces and owner_kinds"),
+    ],
+)
+def test_borrowing_can_be_overridden_for_teams_only(named: str, said: str, path: Path) -> None:
+    # the borrowing limit is that of a team's queue, which has no namespace, class or owner
+    form = f"    overrides: [{{{named}, borrowing: {{share: 80%}}}}]"
+    (fault,) = faults(path, edited("    overrides: []", form))
+    assert f"overrides[0].borrowing: never holds with {said}: " in fault
+    assert "; move it to an entry that names teams only" in fault
+
+
+def test_borrowing_preemptions_and_pending_may_be_overridden(path: Path) -> None:
+    form = (
+        "{teams: [research], namespaces: any, borrowing: {share: 80%, window: 2h},"
+        " preemptions: {count: 5, period: 14d, lost_gpu_hours: 100.5, severity: page},"
+        " pending: {wait: 1d, without_pods: 0m}}"
+    )
+    cluster = resolved(path, edited("    overrides: []", f"    overrides: [{form}]"))
+    mine = cluster.limits(Scope(team="research"))
+    # By hand: two hours are 120 minutes, two weeks 14 x 24 = 336 hours, a day 1440 minutes.
+    assert mine.borrowing == BorrowingLimits(share=0.8, window_minutes=120)
+    assert mine.preemptions == PreemptionLimits(
+        count=5, period_hours=336, lost_gpu_hours=100.5, severity=Severity.PAGE
+    )
+    assert mine.pending == PendingLimits(wait_minutes=1440, without_pods_minutes=0)
+    assert mine.capacity == cluster.thresholds.capacity
+    assert cluster.limits(Scope(team="product-genai")) == cluster.thresholds
 
 
 def test_a_namespace_outside_governance_may_have_an_override(path: Path) -> None:

@@ -14,7 +14,8 @@ def test_the_compiled_policy_reads_back_as_it_was(path: Path) -> None:
     text = edited(QUOTA, exemption(detector="pending"))
     every = "window: 2h, activity_max: 0%, held_memory: 5GiB, page_after: 90m, severity: page"
     hang = "window: 45m, activity_min: 99%, tensor_max: 1%, power_max: 20%, severity: info"
-    form = f"{{teams: [research], idle: {{{every}}}, hang: {{{hang}}}}}"
+    pending = "wait: 90m, severity: page"
+    form = f"{{teams: [research], idle: {{{every}}}, hang: {{{hang}}}, pending: {{{pending}}}}}"
     text = edited("overrides: []", f"overrides: [{form}]", text)
     path.write_text(text, encoding="utf-8")
     policy = load(path)
@@ -35,10 +36,12 @@ def test_the_compiled_policy_reads_back_as_it_was(path: Path) -> None:
         "power_max": 0.2,
         "severity": "info",
     }
+    assert override.pending == {"wait_minutes": 90, "severity": "page"}
     # a whole number stays one: windows are compared with the minutes that a tick measured
     assert type(override.idle["window_minutes"]) is int
     assert again.clusters[0].limits(Scope(team="research")).idle.severity is Severity.PAGE
     assert again.clusters[0].limits(Scope(team="research")).hang.severity is Severity.INFO
+    assert again.clusters[0].limits(Scope(team="research")).pending.severity is Severity.PAGE
 
 
 def test_a_team_is_found_by_every_namespace_it_lists(path: Path) -> None:

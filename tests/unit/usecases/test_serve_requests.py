@@ -3,14 +3,19 @@
 import json
 from datetime import timedelta
 
+from local.twins import InMemoryObjects
+from steward.clock import FixedClock
 from steward.cluster.planning import SnapshotScope
 from steward.errors import RetryableError
 from steward.events import QueueRecord
-from steward.usecases.serve_requests import LONGEST_SECONDS, serve_requests
+from steward.stores.bucket import Snapshots
+from steward.stores.claims import Claims
+from steward.usecases.coalescing import LONGEST_SECONDS, SPACING, Turns
+from steward.usecases.serve_requests import serve_requests
 from steward.usecases.take_snapshot import Outcome
 from tests.builders import NOON, a_cluster
 
-CLUSTERS = (a_cluster(), a_cluster(name="ml-eu", region="eu-west-1"))
+CLUSTERS = (a_cluster(), a_cluster(name="ml-eu", eks_name="ml-eu-eks", region="eu-west-1"))
 
 
 def record(name, body):
@@ -22,7 +27,14 @@ def wish(cluster, seconds_ago=0):
     return {"cluster": cluster, "requested_at": when.isoformat(), "reason": "tick"}
 
 
-def serve(*records, broken=(), left=lambda: 600.0, now=NOON):
+def turns_at(now=NOON, left=lambda: 600.0, objects=None, clock=None, owner="run"):
+    objects = objects or InMemoryObjects()
+    return Turns(
+        Claims(objects), Snapshots(objects), clock or FixedClock(now), owner=owner, left=left
+    )
+
+
+def serve(*records, broken=(), left=lambda: 600.0, now=NOON, turns=None):
     taken = []
 
     def take(cluster, asked, scope):
@@ -33,19 +45,18 @@ def serve(*records, broken=(), left=lambda: 600.0, now=NOON):
         )
         return Outcome(cluster=cluster.name, key="k", reason="taken")
 
-    return serve_requests(records, CLUSTERS, now, take, left), taken
+    turns = turns or turns_at(now, left)
+    return serve_requests(records, CLUSTERS, now, take, turns, left), taken
 
 
-def test_many_wishes_for_a_cluster_are_one_snapshot_answering_the_newest():
+def test_many_wishes_for_a_cluster_are_one_snapshot_begun_now():
     served, taken = serve(
         record("1", wish("ml-shared-01", 50)),
         record("2", wish("ml-shared-01", 10)),
         record("3", wish("ml-eu", 5)),
     )
-    assert taken == [
-        ("ml-shared-01", NOON - timedelta(seconds=10)),
-        ("ml-eu", NOON - timedelta(seconds=5)),
-    ]
+    # Whoever finishes one that began at that time or later, meanwhile, has answered them.
+    assert taken == [("ml-shared-01", NOON), ("ml-eu", NOON)]
     assert (served.failed_messages, served.dropped) == ((), 0)
 
 
@@ -78,16 +89,23 @@ def test_a_cluster_event_names_its_cluster_in_the_nested_details():
     assert [name for name, _ in taken] == ["ml-eu"]
 
 
-def test_a_wish_for_an_audit_is_served_beside_the_ticks_and_before_them():
-    # Whether the tick is then answered by the audit is for the taker to tell: it started later.
-    _, taken = serve(
+def test_a_wish_for_an_audit_is_served_first_and_answers_the_ticks_that_came_with_it():
+    served, taken = serve(
         record("1", wish("ml-eu", 5)),
         record("2", wish("ml-eu", 9) | {"scope": "audit"}),
     )
-    assert taken == [
-        ("ml-eu", NOON - timedelta(seconds=9), SnapshotScope.AUDIT),
-        ("ml-eu", NOON - timedelta(seconds=5)),
-    ]
+    assert taken == [("ml-eu", NOON, SnapshotScope.AUDIT)]
+    assert served.failed_messages == ()
+
+
+def test_an_audit_that_failed_answers_no_tick():
+    served, taken = serve(
+        record("1", wish("ml-eu", 5)),
+        record("2", wish("ml-eu", 9) | {"scope": "audit"}),
+        broken={"ml-eu"},
+    )
+    # Both were tried, and both messages come again.
+    assert (taken, served.failed_messages) == ([], ("1", "2"))
 
 
 def event_of(detail_type, **detail):
@@ -112,6 +130,60 @@ def test_a_scope_that_does_not_exist_fails_its_message():
 def test_other_events_may_mean_anything_by_scope():
     served, taken = serve(record("1", event_of("Something Else", scope="everything")))
     assert (served.failed_messages, len(taken)) == ((), 1)
+
+
+def alert(cluster, sent):
+    return QueueRecord(
+        message_id="1",
+        body=json.dumps({"cluster": cluster}),
+        attributes={"SentTimestamp": str(round(sent.timestamp() * 1000))},
+    )
+
+
+def test_an_alert_that_a_topic_sent_was_made_when_it_was_sent():
+    _, taken = serve(alert("ml-eu-eks", NOON - timedelta(seconds=3)))
+    assert taken == [("ml-eu", NOON)]
+    served, taken = serve(alert("ml-eu-eks", NOON - timedelta(minutes=16)))
+    assert (served.dropped, taken) == (1, [])
+
+
+def test_a_message_that_says_nothing_of_its_time_fails():
+    served, _ = serve(record("1", {"cluster": "ml-eu"}))
+    assert served.failed_messages == ("1",)
+
+
+def test_the_tick_of_one_cluster_does_not_wait_behind_the_events_of_another():
+    clock, objects = FixedClock(NOON), InMemoryObjects()
+    turns = turns_at(objects=objects, clock=clock)
+    serve(record("1", event_of("Something Happened")), turns=turns)
+    clock.sleep(10)
+    later = NOON + timedelta(seconds=5)
+    again = event_of("Something Happened") | {"time": later.isoformat()}
+    tick = wish("ml-shared-01", -5)
+    _, taken = serve(record("1", again), record("2", tick), turns=turns, now=clock.now())
+    # ml-eu had its snapshot at noon: the next that events ask for is a minute later.
+    assert taken == [("ml-shared-01", NOON + timedelta(seconds=10)), ("ml-eu", NOON + SPACING)]
+
+
+def test_events_that_come_with_their_clusters_tick_are_served_with_it_at_once():
+    clock = FixedClock(NOON)
+    turns = turns_at(clock=clock)
+    serve(record("1", event_of("Something Happened")), turns=turns)
+    clock.sleep(10)
+    soon = (NOON + timedelta(seconds=5)).isoformat()
+    again = event_of("Something Happened") | {"time": soon}
+    _, taken = serve(record("1", again), record("2", wish("ml-eu", -5)), turns=turns)
+    assert taken == [("ml-eu", NOON + timedelta(seconds=10))]
+
+
+def test_what_another_run_answers_is_counted():
+    clock, objects = FixedClock(NOON), InMemoryObjects()
+    serve(record("1", wish("ml-eu")), turns=turns_at(objects=objects, clock=clock, owner="a"))
+    clock.sleep(5)
+    served, taken = serve(
+        record("1", wish("ml-eu")), turns=turns_at(objects=objects, clock=clock, owner="b")
+    )
+    assert (served.answered, served.outcomes, served.failed_messages, taken) == (1, (), (), [])
 
 
 def test_a_malformed_message_fails_alone():

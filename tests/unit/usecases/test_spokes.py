@@ -7,7 +7,7 @@ import pytest
 from functions.take_snapshot import handler as take_snapshot_handler
 from local.application import LocalApp, VirtualClock
 from local.envelopes import LambdaContext
-from local.twins import InMemorySender
+from local.twins import InMemoryObjects, InMemorySender
 from steward import bootstrap
 from steward.bootstrap import App
 from steward.clock import FixedClock
@@ -17,7 +17,10 @@ from steward.errors import ConfigError
 from steward.events import QueueRecord
 from steward.settings import Settings
 from steward.sinks.queues import SnapshotRequestSender
+from steward.stores.bucket import Snapshots
+from steward.stores.claims import Claims
 from steward.telemetry import logger
+from steward.usecases.coalescing import Turns
 from steward.usecases.plan_ticks import plan_ticks
 from steward.usecases.serve_requests import serve_requests
 from steward.usecases.take_snapshot import Outcome
@@ -49,7 +52,11 @@ def served(queue_url, bodies, *, spoke, policy=POLICY):
         return Outcome(cluster=cluster.name, key="k", reason="taken")
 
     records = [QueueRecord(message_id=str(n), body=body) for n, body in enumerate(bodies)]
-    serve_requests(records, policy.read_by(queue_url, spoke=spoke), NOON, take)
+    objects = InMemoryObjects()
+    turns = Turns(
+        Claims(objects), Snapshots(objects), FixedClock(NOON), owner="run", left=lambda: 600.0
+    )
+    serve_requests(records, policy.read_by(queue_url, spoke=spoke), NOON, take, turns)
     return taken
 
 

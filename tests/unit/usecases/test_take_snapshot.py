@@ -286,13 +286,17 @@ def test_a_snapshot_is_stored_announced_and_read_back_whole():
     assert stored == read([a_pod()], FakeMetrics({device(): minutes(0.5)}))
 
 
-def test_a_request_older_than_the_last_snapshots_start_is_already_answered():
+def test_a_request_not_newer_than_the_last_snapshots_start_is_already_answered():
     objects = InMemoryObjects()
     take(FakeMetrics(), [a_pod()], objects, NOON)
     later = NOON + timedelta(seconds=30)
     outcome, bus = take(FakeMetrics(), [a_pod()], objects, later, asked=NOON - timedelta(seconds=1))
     assert (outcome.key, outcome.reason, bus.published) == (None, "already answered", [])
+    # Of the same moment: what was read was read after it.
     outcome, _ = take(FakeMetrics(), [a_pod()], objects, later, asked=NOON)
+    assert outcome.reason == "already answered"
+    newer = NOON + timedelta(seconds=1)
+    outcome, _ = take(FakeMetrics(), [a_pod()], objects, later, asked=newer)
     assert outcome.reason == "taken"
 
 
@@ -315,7 +319,7 @@ def test_a_tick_does_not_answer_a_wish_for_an_audit_but_an_audit_answers_one_for
 
 
 def test_requests_resolve_to_clusters_by_name_arn_or_place():
-    other = a_cluster(name="ml-eu", region="eu-west-1")
+    other = a_cluster(name="ml-eu", eks_name="ml-eu-eks", region="eu-west-1")
     both = (CLUSTER, other)
 
     def wanted(cluster=None, age=0, region=""):
@@ -326,6 +330,7 @@ def test_requests_resolve_to_clusters_by_name_arn_or_place():
     assert wanted("arn:aws:sagemaker:us-east-1:111122223333:cluster/ml-shared-01") == [
         "ml-shared-01"
     ]
+    assert wanted("ml-eu-eks") == ["ml-eu"]  # metrics and alarms know the EKS name only
     assert wanted(region="eu-west-1") == ["ml-eu"]
     assert wanted() == ["ml-shared-01", "ml-eu"]
     assert wanted("nobody") == []
@@ -369,3 +374,20 @@ def test_a_device_that_a_namesake_had_on_another_node_is_not_this_pods():
     nodes = (NODE, replace(NODE, name="hyperpod-i-0b"))
     (gpu,) = read([a_pod()], metrics, nodes=nodes).accelerators
     assert (gpu.uuid, gpu.ever_seen) == (None, False)
+
+
+def test_an_arn_that_ends_in_an_id_means_every_cluster_of_its_account_and_region():
+    # HyperPod's ARNs end in an id that the policy does not know; one snapshot more costs nothing.
+    far = a_cluster(name="ml-eu", eks_name="ml-eu-eks", region="eu-west-1")
+    theirs = a_cluster(name="ml-theirs", eks_name="ml-theirs-eks", account="444455556666")
+
+    def wanted(cluster):
+        request = Request(cluster=cluster, account="111122223333", region="us-east-1", at=NOON)
+        return [c.name for c in clusters_wanted(request, (CLUSTER, far, theirs), NOON)]
+
+    sagemaker = "arn:aws:sagemaker:us-east-1:111122223333:cluster"
+    assert wanted(f"{sagemaker}/a1b2c3d4e5f6") == ["ml-shared-01"]
+    # What is a name is another cluster's name: its ARN's, or of the length of an id.
+    assert wanted(f"{sagemaker}/ml-other") == []
+    assert wanted("a1b2c3d4e5f6") == []
+    assert wanted("arn:aws:eks:us-east-1:111122223333:cluster/a1b2c3d4e5f6") == []

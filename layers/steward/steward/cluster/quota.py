@@ -4,9 +4,12 @@ Kueue's own rules for one flavor and one resource over the tree of cohorts and C
 (`pkg/cache/scheduler/resource_node.go`, 0.12 to 0.19). Amounts are in base units throughout.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
@@ -37,6 +40,11 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     needed: float
 
 
+def finite_limit(limit: float | None) -> float | None:
+    """Read a limit: one that is no amount (infinite, not a number, below 0) limits nothing."""
+    return limit if limit is not None and math.isfinite(limit) and limit >= 0 else None
+
+
 class _Node:
     """A ClusterQueue or Cohort; sums are computed when first asked for."""
 
@@ -44,8 +52,8 @@ class _Node:
         self.kind = kind
         self.name = name
         self.nominal = row.nominal if row else 0.0
-        self.borrowing_limit = row.borrowing_limit if row else None
-        self.lending_limit = row.lending_limit if row else None
+        self.borrowing_limit = finite_limit(row.borrowing_limit) if row else None
+        self.lending_limit = finite_limit(row.lending_limit) if row else None
         self.own_usage = usage
         self.parent: _Node | None = None
         self.children: list[_Node] = []
@@ -77,13 +85,22 @@ class _Node:
         return (self.subtree_quota - self.local_quota) - max(0.0, self.usage - self.local_quota)
 
     def path(self) -> Iterator["_Node"]:
-        """Walk from here to the root; a cycle, which Kueue refuses, ends where it closes."""
+        """Walk from here to the root."""
         node: _Node | None = self
-        seen: set[int] = set()
-        while node is not None and id(node) not in seen:
-            seen.add(id(node))
+        while node is not None:
             yield node
             node = node.parent
+
+
+class _Idle(NamedTuple):
+    """Who has something left: a queue, a cohort with all below it, or its own quota alone."""
+
+    node: _Node
+    alone: bool
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.node.kind, self.node.name
 
 
 class QuotaTree:
@@ -126,19 +143,17 @@ class QuotaTree:
             )
             for queue in queues
         }
-        for cohort in declared.values():
-            self._hang(self._cohorts[cohort.name], cohort.parent)
-        for queue in queues:
+        parents = {cohort.name: cohort.parent for cohort in declared.values()}
+        for name, parent in sorted(parents.items()):
+            if not _in_cycle(name, parents):
+                self._hang(self._cohorts[name], parent)
+        for queue in sorted(queues, key=lambda queue: queue.name):
             self._hang(self._queues[queue.name], queue.cohort)
 
     def _hang(self, node: _Node, parent: str | None) -> None:
-        if not parent:
-            return
-        above = self._cohorts[parent]
-        if any(one is node for one in above.path()):
-            return  # a cycle: Kueue takes none of it into account, and neither is it followed here
-        node.parent = above
-        above.children.append(node)
+        if parent:
+            node.parent = self._cohorts[parent]
+            node.parent.children.append(node)
 
     def nominal(self, queue: str) -> float:
         """Tell the nominal quota of a queue."""
@@ -146,12 +161,20 @@ class QuotaTree:
 
     def usage(self, queue: str) -> float:
         """Tell what a queue uses."""
-        return self._queues[queue].usage
+        return _decimal(self._queues[queue].usage)
 
     def borrowed(self, queue: str) -> float:
         """Tell what a queue uses above its nominal quota."""
         node = self._queues[queue]
-        return max(0.0, node.usage - node.nominal)
+        return _decimal(max(0.0, node.usage - node.nominal))
+
+    def idle(self, queue: str) -> float:
+        """Tell what a queue would lend if nobody had borrowed yet."""
+        return _decimal(max(0.0, self._queues[queue].shared_left))
+
+    def kept(self, queue: str) -> float:
+        """Tell what a queue has left of the quota that it keeps to itself."""
+        return _decimal(self._queues[queue].local_available)
 
     def available(self, queue: str, *, limits: bool = True) -> float:
         """Tell what a queue may still reserve now.
@@ -161,11 +184,11 @@ class QuotaTree:
         limits : bool
             False: as though no borrowing limit stood between it and what others leave idle.
         """
-        return max(0.0, _available(self._queues[queue], limits=limits))
+        return _decimal(max(0.0, _available(self._queues[queue], limits=limits)))
 
     def potential(self, queue: str, *, limits: bool = True) -> float:
         """Tell the most that a queue could ever reserve, were nothing in use."""
-        return _potential(self._queues[queue], limits=limits)
+        return _decimal(_potential(self._queues[queue], limits=limits))
 
     def path_limits(self, queue: str, request: float) -> tuple[Limit, ...]:
         """Borrowing limits on the way to the root, and what a request would need of each."""
@@ -181,7 +204,7 @@ class QuotaTree:
                         kind=node.kind,
                         name=node.name,
                         limit=node.borrowing_limit,
-                        needed=max(0.0, needed),
+                        needed=_decimal(max(0.0, needed)),
                     )
                 )
             # What it keeps to itself serves the request first; the rest is asked of the cohort.
@@ -191,19 +214,27 @@ class QuotaTree:
     def lenders(self, queue: str) -> dict[tuple[NodeKind, str], float]:
         """Who could still lend to a queue, and how much.
 
-        Kueue does not say whose quota is lent (#4039): what is lent already is taken from all that
-        lie idle in proportion, and in whole units where all amounts are whole. Together they are
-        what the queue could borrow if nothing limited it.
+        Kueue does not say whose quota is lent (#4039): a queue borrows from the nearest cohort
+        first, and there from all that lie idle in proportion, in whole units where all amounts are
+        whole. Together they are what the queue could borrow if nothing limited it. A cohort with a
+        lending limit lends no more than that, whatever lies idle below it.
         """
         own = self._queues[queue]
-        root = list(own.path())[-1]
-        idle = {
-            (node.kind, node.name): spare
-            for node in _below(root)
-            if node is not own and (spare := _spare(node)) > 0
+        spare = max(0.0, own.nominal - own.usage)
+        given: dict[_Idle, float] = {}
+        have = kept = 0.0
+        for below, cohort in pairwise(own.path()):
+            kept += below.local_available
+            reach = max(0.0, kept + cohort.subtree_quota - cohort.usage - spare)
+            if reach >= have:
+                given |= _lend(reach - have, _idle_in(cohort, but=below))
+            else:  # queues from further away have borrowed of what lies idle down here
+                given = _share_out(reach, given)
+            have = reach
+        return {
+            (one.node.kind, one.node.name): _decimal(amount)
+            for one, amount in sorted(given.items(), key=lambda item: item[0].name)
         }
-        left = max(0.0, self.available(queue, limits=False) - max(0.0, own.nominal - own.usage))
-        return _share_out(left, idle)
 
     def siblings(self, queue: str) -> tuple[str, ...]:
         """Name the other queues of its tree."""
@@ -211,6 +242,18 @@ class QuotaTree:
         root = list(own.path())[-1]
         nodes = (n for n in _below(root) if n.kind is NodeKind.QUEUE and n is not own)
         return tuple(sorted(node.name for node in nodes))
+
+
+def _in_cycle(name: str, parents: Mapping[str, str | None]) -> bool:
+    """Whether a cohort is its own ancestor: Kueue takes none of such cohorts into account."""
+    seen: set[str] = set()
+    above = parents[name]
+    while above and above not in seen:
+        if above == name:
+            return True
+        seen.add(above)
+        above = parents.get(above)
+    return False
 
 
 def _available(node: _Node, *, limits: bool) -> float:
@@ -237,26 +280,41 @@ def _below(root: _Node) -> Iterator[_Node]:
         yield from _below(child)
 
 
-def _spare(node: _Node) -> float:
-    """Tell what a node's own quota would lend if nobody had borrowed yet."""
-    if node.kind is NodeKind.COHORT:
-        return node.nominal  # a pool of its own, in nobody's use
-    return max(0.0, node.shared_left)
+def _idle_in(cohort: _Node, but: _Node | None = None) -> dict[_Idle, float]:
+    """Tell what a cohort's own quota and its children would lend if nobody had borrowed yet."""
+    idle = {_Idle(child, alone=False): child.shared_left for child in cohort.children}
+    idle[_Idle(cohort, alone=True)] = cohort.nominal
+    return {one: amount for one, amount in idle.items() if amount > 0 and one.node is not but}
 
 
-def _share_out[K](total: float, idle: Mapping[K, float]) -> dict[K, float]:
+def _lend(total: float, idle: Mapping[_Idle, float]) -> dict[_Idle, float]:
+    """Share a total out; what a child cohort gives comes from what lies idle below it."""
+    given: dict[_Idle, float] = {}
+    for one, amount in _share_out(total, idle).items():
+        whole_cohort = one.node.kind is NodeKind.COHORT and not one.alone
+        given |= _lend(amount, _idle_in(one.node)) if whole_cohort else {one: amount}
+    return given
+
+
+def _share_out(total: float, idle: Mapping[_Idle, float]) -> dict[_Idle, float]:
     """Cut a total up in proportion; whole amounts stay whole (largest remainder)."""
     gross = sum(idle.values())
     if gross <= total:
         return dict(idle)
-    shares = {key: amount * total / gross for key, amount in idle.items()}
     if not all(float(amount).is_integer() for amount in (total, *idle.values())):
-        return {key: share for key, share in shares.items() if share > 0}
-    whole = {key: float(int(share)) for key, share in shares.items()}
-    left = round(total - sum(whole.values()))
-    for key in sorted(shares, key=lambda key: (whole[key] - shares[key], str(key)))[:left]:
-        whole[key] += 1.0
-    return {key: share for key, share in whole.items() if share > 0}
+        shares = {one: _decimal(amount * total / gross) for one, amount in idle.items()}
+        return {one: share for one, share in shares.items() if share > 0}
+    parts = {one: divmod(int(amount) * int(total), int(gross)) for one, amount in idle.items()}
+    whole = {one: float(share) for one, (share, _) in parts.items()}
+    left = int(total) - int(sum(whole.values()))
+    for one in sorted(parts, key=lambda one: (-parts[one][1], one.name))[:left]:
+        whole[one] += 1.0
+    return {one: share for one, share in whole.items() if share > 0}
+
+
+def _decimal(amount: float) -> float:
+    """Take off what adding binary fractions leaves: Kueue counts in whole thousandths."""
+    return round(amount, 6)
 
 
 def reservations(queues: Iterable[ClusterQueue], flavor: str, resource: str) -> dict[str, float]:

@@ -60,12 +60,12 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def within_nominal(self) -> bool:
         """Whether it needs nothing but the queue's own quota."""
-        return self.reserved + self.need <= self.nominal
+        return round(self.reserved + self.need, 6) <= self.nominal
 
     @property
     def missing(self) -> float:
         """What is missing now."""
-        return max(0.0, self.need - self.available)
+        return round(max(0.0, self.need - self.available), 6)
 
 
 class Weighed(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,6 +36,29 @@ _STORIES = {
     "telemetry_lost": "telemetry lost for {gpus}",
     "invalid_samples": "impossible samples from {gpus}",
     "unattributed": "{gpus} that no series attributes to a pod",
+    "limit_binding": "borrowing limit holds work back while others leave quota idle: {gpus} borrowed",
+    "at_limit": "borrowing limit reached: {gpus} borrowed",
+    "cluster_full": "nothing left to lend: {gpus} borrowed",
+    "reclaim_blocked": "own quota is not given back: {gpus} wait",
+    "unbounded": "no borrowing limit: {gpus} within reach",
+    "without_checkpoint": "preempted again and again, no checkpoint proven: {gpus}",
+    "with_checkpoint": "preempted again and again, with checkpoints: {gpus}",
+    "thrash": "preempted in circles, no progress: {gpus}",
+    "missing_queue": "never starts, its queue does not exist: {gpus}",
+    "queue_inactive": "cannot start, its queue is closed: {gpus}",
+    "unknown_flavor": "never starts, no quota of its kind: {gpus}",
+    "exceeds_capacity": "never starts, asks for more than there is: {gpus}",
+    "waiting_for_quota": "waits for quota: {gpus}",
+    "borrow_limit": "waits for a borrowing limit: {gpus}",
+    "waiting_for_preemption": "waits for a preemption: {gpus}",
+    "fragmentation": "waits for GPUs on one node: {gpus}",
+    "behind_head": "waits behind another job: {gpus}",
+    "not_evaluated": "waits, not looked at yet: {gpus}",
+    "no_priority_class": "waits without a priority class: {gpus}",
+    "reserved_without_pods": "quota held by no pods: {gpus}",
+    "node_unhealthy": "node unhealthy: {gpus}",
+    "provisioning_failed": "instance failed to come up: {gpus}",
+    "quota_above_capacity": "quotas promise more than there is: {gpus} missing",
 }
 _ENDINGS = {
     "active_again": "active again",
@@ -131,13 +154,17 @@ def _story(content: Mapping[str, Any]) -> str:
     if total is not None and total > content["gpus"]:
         count = f"{count.partition(' ')[0]} of {gpus(total)}"
     if story := _STORIES.get(content["reason"]):
-        return story.format(gpus=count)
+        # About no accelerator: cores and memory are told by the subject and the evidence.
+        return story.format(gpus=count) if content["gpus"] else story.partition(":")[0]
     return f"{safe(content['reason'].replace('_', ' '), 60)}: {count}"
 
 
 def _subject(subject: str) -> str:
     """Name a subject for people: `Job/ml/sweep-a` is "job sweep-a"."""
     kind, *path = subject.split("/")
+    if kind == "ClusterQueue" and len(path) > 2:
+        queue, flavor, *resource = path
+        return f"queue {safe(queue, 64)} {safe('/'.join(resource), 40)} on {safe(flavor, 40)}"
     if len(path) not in {1, 2}:
         return safe(subject, 80)
     short = "job" if kind.endswith("Job") else kind.lower()

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from steward.slack import queue_evidence
 from steward.slack.text import code, hours, number, percent, safe, when
 
 SHOWN = 4
@@ -158,4 +159,8 @@ _DETECTORS: dict[str, Callable[[Mapping[str, Any]], Lines]] = {
         _hang(content) if content["reason"] == "suspected_hang" else _idle(content)
     ),
     "telemetry": _telemetry,
+    "borrowing": queue_evidence.borrowing,
+    "pending": queue_evidence.pending,
+    "preemptions": queue_evidence.preemptions,
+    "capacity": queue_evidence.capacity,
 }

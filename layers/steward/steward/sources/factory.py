@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING
 from steward.clock import SystemClock
 from steward.cluster.policy import ClusterPolicy, MetricsBackend
 from steward.settings import Settings
-from steward.sources.assumed_role import session_for
+from steward.sources.assumed_role import client_limits, session_for
 from steward.sources.control_plane.reader import ControlPlaneReader, EksEndpoint
 from steward.sources.kubernetes.eks_token import EksToken
 from steward.sources.kubernetes.reader import KubernetesApi
 
 if TYPE_CHECKING:
     import boto3
+    from types_boto3_s3 import S3Client
 
-    from steward.ports import Clock, ClusterReader, KubernetesReader, MetricsReader
+    from steward.ports import (
+        CheckpointReader,
+        Clock,
+        ClusterReader,
+        KubernetesReader,
+        MetricsReader,
+    )
 
 
 class ClusterSources:
@@ -49,6 +56,10 @@ class ClusterSources:
     def metrics(self, cluster: ClusterPolicy) -> MetricsReader:
         """Return the metrics reader."""
         return self._of(cluster).metrics
+
+    def checkpoints(self, cluster: ClusterPolicy) -> CheckpointReader:
+        """Return a checkpoint reader for one tick; its connections outlive it."""
+        return self._of(cluster).checkpoints()
 
     def _of(self, cluster: ClusterPolicy) -> _Readers:
         """Keep a cluster's readers: a warm function reuses connections and tokens."""
@@ -97,6 +108,16 @@ class _Readers:
         if self._cluster.metrics.backend is MetricsBackend.CONTAINER_INSIGHTS:
             return self._container_insights()
         return self._prometheus()
+
+    def checkpoints(self) -> CheckpointReader:
+        # Only a tick that saw a new preemption looks for checkpoints: no other pays for the import.
+        from steward.sources.checkpoints import S3Checkpoints  # noqa: PLC0415 - see above
+
+        return S3Checkpoints(lambda: self._storage, self._clock)
+
+    @cached_property
+    def _storage(self) -> S3Client:
+        return self._session.client("s3", region_name=self._cluster.region, config=client_limits())
 
     def _container_insights(self) -> MetricsReader:
         from steward.sources.container_insights.reader import (  # noqa: PLC0415 - see metrics

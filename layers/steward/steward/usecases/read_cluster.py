@@ -17,6 +17,7 @@ from steward.cluster.snapshot import IdleEnd, Part, PartStatus, Snapshot
 from steward.errors import DeniedError, StewardError
 from steward.ports import Wanted
 from steward.usecases.allocation import allocate, pods_without_device
+from steward.usecases.checkpoint_evidence import find_evidence
 from steward.usecases.elsewhere import listing_due, with_elsewhere
 from steward.usecases.idle_history import find_beginnings, find_ends
 from steward.usecases.raw_samples import LOOK_BACK
@@ -24,6 +25,7 @@ from steward.usecases.raw_samples import LOOK_BACK
 if TYPE_CHECKING:
     from steward.cluster.pods import Hourly
     from steward.ports import (
+        CheckpointStore,
         Clock,
         ClusterReader,
         ControlPlaneReading,
@@ -51,6 +53,8 @@ def read_cluster(
     clock: Clock,
     last: Hourly | None = None,
     scope: SnapshotScope = SnapshotScope.TICK,
+    *,
+    checkpoints: CheckpointStore | None = None,
 ) -> tuple[Snapshot, Hourly | None]:
     """Read a cluster.
 
@@ -66,6 +70,8 @@ def read_cluster(
         GPU pods outside governed namespaces, as the last list of every namespace showed them.
     scope : SnapshotScope
         An audit lists every namespace, and what only an audit reads.
+    checkpoints : CheckpointStore or None
+        What markers and heartbeats told of; None: nobody tells.
 
     Returns
     -------
@@ -125,6 +131,9 @@ def read_cluster(
         accelerators=accelerators,
         idle_ends=ends,
         invalid=reading.invalid if reading else (),
+        checkpoints=find_evidence(
+            kubernetes.workloads, memory.preemptions.settled(), cluster, sources, checkpoints, clock
+        ),
     )
     return snapshot, last
 

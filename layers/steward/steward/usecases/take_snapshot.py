@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -15,10 +16,19 @@ from steward.events import SNAPSHOT_TAKEN, Request
 from steward.usecases.read_cluster import read_cluster
 
 if TYPE_CHECKING:
-    from steward.ports import Bus, Clock, MemoryStore, SnapshotStore, Sources
+    from steward.ports import (
+        Bus,
+        CheckpointStore,
+        Clock,
+        MemoryStore,
+        SnapshotStore,
+        Sources,
+    )
 
 OLDEST_REQUEST = timedelta(minutes=15)
 """A request older than this is dropped: the ticks since have repaired whatever it was about."""
+
+_ARN_WITH_ID = re.compile(r"arn:[^:]+:sagemaker:[^:]*:[^:]*:cluster/[a-z0-9]{12}")
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,14 +45,17 @@ def clusters_wanted(
 ) -> tuple[ClusterPolicy, ...]:
     """Resolve a request to clusters of the policy.
 
-    A request too old names none. One that names a cluster (by name or ARN) means that one; one
-    that names none means every cluster of its account and region.
+    A request too old names none. One that names a cluster (by name, by its EKS name, or by an ARN
+    that ends in one) means that one. One that names none means every cluster of its account and
+    region; so does an ARN that ends in an id, which the policy does not know.
     """
     if now - request.at > OLDEST_REQUEST:
         return ()
     if request.cluster:
-        name = request.cluster.rpartition("/")[2]
-        return tuple(c for c in clusters if c.name in {request.cluster, name})
+        names = {request.cluster, request.cluster.rpartition("/")[2]}
+        found = tuple(c for c in clusters if names & {c.name, c.eks_name})
+        if found or _ARN_WITH_ID.fullmatch(request.cluster) is None:
+            return found
     return tuple(
         c
         for c in clusters
@@ -51,7 +64,7 @@ def clusters_wanted(
     )
 
 
-def take_snapshot(
+def take_snapshot(  # noqa: PLR0913 - a use case names every port that it needs
     cluster: ClusterPolicy,
     asked: datetime,
     scope: SnapshotScope = SnapshotScope.TICK,
@@ -61,6 +74,7 @@ def take_snapshot(
     memories: MemoryStore,
     bus: Bus,
     clock: Clock,
+    checkpoints: CheckpointStore | None = None,
 ) -> Outcome:
     """Read a cluster and announce the snapshot.
 
@@ -69,12 +83,14 @@ def take_snapshot(
     cluster : ClusterPolicy
         Which cluster, and how it is reached.
     asked : datetime
-        When the newest request for it was made; older than the last snapshot's start, it is
+        When the newest request for it was made; not later than the last snapshot's start, it is
         already answered.
     scope : SnapshotScope
         What to read; a tick does not answer a wish for an audit.
     sources, snapshots, memories, bus, clock
         Ports.
+    checkpoints : CheckpointStore or None
+        What markers and heartbeats told of; None: nobody tells.
 
     Returns
     -------
@@ -87,13 +103,19 @@ def take_snapshot(
         The bucket or the bus failed: nothing was announced, and the request may be repeated.
     """
     last = snapshots.last(cluster.name)
-    answered = _answered(last, scope)
-    if answered and asked < answered:
+    answered = answered_since(last, scope)
+    if answered and asked <= answered:
         return Outcome(cluster=cluster.name, key=None, reason="already answered")
     started = clock.now()
     memory, _ = memories.load(cluster.name)
     snapshot, hourly = read_cluster(
-        cluster, memory, sources, clock, last.hourly if last else None, scope
+        cluster,
+        memory,
+        sources,
+        clock,
+        last.hourly if last else None,
+        scope,
+        checkpoints=checkpoints,
     )
     key = snapshots.put(snapshot)
     bus.publish(
@@ -118,7 +140,7 @@ def take_snapshot(
     return Outcome(cluster=cluster.name, key=key, reason="taken", refused=refused)
 
 
-def _answered(last: LastSnapshot | None, scope: SnapshotScope) -> datetime | None:
+def answered_since(last: LastSnapshot | None, scope: SnapshotScope) -> datetime | None:
     """Tell since when a wish for that scope has been answered."""
     if last is None:
         return None

@@ -1,10 +1,11 @@
 """Kubernetes' own objects as far as they are read: what a shape does not name is never decoded.
 
-So no environment value, argument, command or annotation leaves the bytes of an answer, and the
-larger part of every object (managed fields, volumes, image lists) costs no more than its bytes.
+So no environment value, argument, command or annotation (but one, of Workloads, that is read on
+purpose: :mod:`steward.sources.kueue.workload_shapes`) leaves the bytes of an answer, and the larger part of every object (managed fields, volumes, image lists) costs no more than its bytes.
 Every field may be null: for Kubernetes, null is absent.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -65,8 +66,8 @@ class PodSpec(msgspec.Struct, rename="camel"):
     """A pod's, or a pod template's, `spec`."""
 
     node_name: str | None = None
-    containers: list[Container] | None = None
-    init_containers: list[Container] | None = None
+    containers: Sequence[Container] | None = None
+    init_containers: Sequence[Container] | None = None
 
 
 class PodStatus(msgspec.Struct, rename="camel"):

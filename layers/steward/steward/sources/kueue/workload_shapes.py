@@ -1,20 +1,52 @@
 """Workloads as far as they are read, by the names of every API form."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from steward.sources.kubernetes.fields import MalformedError, Time, moment
-from steward.sources.kubernetes.shapes import PodSpec, Shape
+from steward.sources.kubernetes.shapes import Container, Metadata, PodSpec, Shape
 from steward.sources.kueue.fields import ConditionShape
 from steward.sources.kueue.topology import Assignment
 
 
-class Template(msgspec.Struct):
-    """A pod set's template: its containers' resources, never what they run."""
+class Annotations(msgspec.Struct):
+    """The one annotation that is read; all others stay in the bytes of the answer."""
 
-    spec: PodSpec | None = None
+    checkpoints: Any = msgspec.field(name="gpu-steward/checkpoints", default=None)
+
+
+class TemplateMetadata(msgspec.Struct):
+    """A pod set's template's `metadata`."""
+
+    annotations: Annotations | None = None
+
+
+class Mount(msgspec.Struct, rename="camel"):
+    """Where a container mounts a volume, never what the volume is."""
+
+    mount_path: str | None = None
+
+
+class TemplateContainer(Container, rename="camel"):
+    """A template's container."""
+
+    volume_mounts: list[Mount] | None = None
+
+
+class TemplateSpec(PodSpec, rename="camel"):
+    """A template's `spec`."""
+
+    containers: Sequence[TemplateContainer] | None = None
+
+
+class Template(msgspec.Struct):
+    """A pod set's template: its containers' resources and mounts, never what they run."""
+
+    metadata: TemplateMetadata | None = None
+    spec: TemplateSpec | None = None
 
 
 class TopologyRequest(msgspec.Struct):
@@ -135,9 +167,16 @@ class WorkloadStatus(msgspec.Struct, rename="camel"):
     unhealthy_nodes: list[UnhealthyNode] | None = None
 
 
+class WorkloadMetadata(Metadata, rename="camel"):
+    """A Workload's `metadata`."""
+
+    annotations: Annotations | None = None
+
+
 class WorkloadShape(Shape):
     """A Workload."""
 
+    metadata: WorkloadMetadata = msgspec.field(default_factory=WorkloadMetadata)
     spec: WorkloadSpec | None = None
     status: WorkloadStatus | None = None
 

@@ -16,6 +16,7 @@ from steward.sources.kubernetes.fields import MalformedError, amounts, moment, r
 from steward.sources.kubernetes.objects import CREATED_BY, Reference, maker, read_controller
 from steward.sources.kubernetes.requests import Amounts, effective_requests
 from steward.sources.kubernetes.shapes import Metadata, PodSpec
+from steward.sources.kueue.declared import declared_checkpoints
 from steward.sources.kueue.fields import numbers, read_conditions
 from steward.sources.kueue.topology import nodes_of
 from steward.sources.kueue.workload_shapes import (
@@ -114,6 +115,7 @@ def read_workload(item: WorkloadShape, created_by: Sequence[str] = CREATED_BY) -
         unhealthy_nodes=tuple(
             required(one.name, "unhealthyNodes: name") for one in status.unhealthy_nodes or ()
         ),
+        declared_checkpoints=declared_checkpoints(item),
     )
     return QueuedWorkload(workload, controller)
 
