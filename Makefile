@@ -72,10 +72,12 @@ invoke: ## run one built function in a container: make invoke FUNCTION=take_snap
 rig: $(VENV_READY) ## keep the local rig up, for sam local invoke by hand
 	$(PYTHON) -m local.invoke --serve
 
-bench: $(VENV_READY) ## measure the cold start of what was built, beside a floor, and snapshots by size
+bench: $(VENV_READY) ## measure cold starts beside a floor, snapshots and evaluations by size, storms of triggers
 	$(MAKE) --silent .aws-sam/ready-$(LOCAL_ARCH)
 	$(PYTHON) -m local.bench
 	$(PYTHON) -m local.bench_snapshot
+	$(PYTHON) -m local.bench_evaluate
+	$(PYTHON) -m local.bench_triggers
 
 lint: $(VENV_READY) ## check style, types, architecture, template and locks
 	scripts/lint $(UV)

@@ -75,6 +75,7 @@ def take(
             memories=app.memories,
             bus=app.bus,
             clock=app.clock,
+            checkpoints=app.checkpoints,
         )
         profiler.disable()
         used = time.process_time() - started

@@ -73,7 +73,7 @@ def replay(
         try:
             run = Replay(
                 recording=recording,
-                routes=read_routes(ROOT / "template.yaml"),
+                routes=read_routes(ROOT / "template.yaml", CheckpointBuckets=_buckets(policy)),
                 app=app,
                 clock=clock,
                 rig=rig,
@@ -83,6 +83,13 @@ def replay(
         finally:
             bootstrap.use(None)
     return run
+
+
+def _buckets(policy: Policy) -> str:
+    """List the buckets that the policy's teams write checkpoints to, as a deployment is told."""
+    locations = [one.uri for c in policy.clusters for team in c.teams for one in team.checkpoints]
+    names = {uri.removeprefix("s3://").partition("/")[0] for uri in locations if uri[:5] == "s3://"}
+    return ",".join(sorted(names))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -168,6 +168,19 @@ def write_control_plane(folder: Path, nodes: int) -> None:
         path.write_text(json.dumps(answer))
 
 
+def about_gpus(told: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Keep the lines of a replay that speak of GPUs and their telemetry, or of no detector.
+
+    These recordings hold no more of Kueue and SageMaker than their cases need, and the detectors
+    that live on the rest say so.
+    """
+    ours = {None, "idle_gpus", "telemetry"}
+    kept = [line for line in told if line.get("detector") in ours]
+    summary = kept[-1]
+    parts = {key: [x for x in summary[key] if x["detector"] in ours] for key in ("open", "unknown")}
+    return [*kept[:-1], summary | parts]
+
+
 def open_metrics(pods: Iterable[RecordedPod]) -> str:
     families: dict[str, list[str]] = {}
     for pod in pods:

@@ -92,7 +92,7 @@ class Checkpointer:
         Told of every whole checkpoint.
     """
 
-    def __init__(  # noqa: PLR0913 - each has a default
+    def __init__(
         self,
         folder: str | Path,
         *,

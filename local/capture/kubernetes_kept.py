@@ -2,6 +2,7 @@
 
 ANNOTATIONS = (
     "eks.amazonaws.com/role-arn",
+    "gpu-steward/",
     "kueue.x-k8s.io/",
     "sagemaker.amazonaws.com/",
 )

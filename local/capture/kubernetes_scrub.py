@@ -149,7 +149,13 @@ class _Scrubber:
     def _container(self, container: Mapping[str, Any]) -> Json:
         found = {key: self._any(container[key]) for key in container if key in CONTAINER}
         image = container.get("image")
-        return found | ({"image": self._image(image)} if isinstance(image, str) else {})
+        if isinstance(image, str):
+            found["image"] = self._image(image)
+        # Where it mounts something may declare checkpoints; what is mounted stays behind.
+        paths = [one.get("mountPath") for one in _objects(container, "volumeMounts")]
+        if mounts := [{"mountPath": self._names.text(p)} for p in paths if isinstance(p, str)]:
+            found["volumeMounts"] = mounts
+        return found
 
     def _image(self, image: str) -> str:
         """Keep an image's name and tag; whose registry it comes from stays behind."""

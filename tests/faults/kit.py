@@ -180,7 +180,7 @@ def cluster(
                 "flavors": [
                     {
                         "name": "ml.p5.48xlarge",
-                        "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "14"}],
+                        "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "8"}],
                     }
                 ],
             }

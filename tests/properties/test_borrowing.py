@@ -6,7 +6,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steward.cluster.borrowing_memory import IdleStep, climb, go_on, idle_since
+from steward.cluster.borrowing.memory import IdleStep, climb, go_on, idle_since
 from steward.cluster.memory import Memory
 from steward.codec import dump, load
 from steward.detect.borrowing import detect

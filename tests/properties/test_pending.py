@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steward.cluster.memory import Memory
-from steward.cluster.pending_amounts import read_amount
-from steward.cluster.pending_messages import read_message
-from steward.cluster.pending_reasons import Reason, settle
+from steward.cluster.pending.amounts import read_amount
+from steward.cluster.pending.messages import read_message
+from steward.cluster.pending.reasons import Reason, settle
 from steward.detect.pending import detect
 from steward.sources.kubernetes.quantity import parse
 from tests.builders import NOON, a_cluster, a_holder, an_accelerator

@@ -1,6 +1,12 @@
 """All recordings of queues."""
 
-from tests.queues import borrowing, pending, preempting
+from tests.queues import borrowing, capacity, pending, preempting, triggers
 from tests.queues.scene import Recorded
 
-EVERY: tuple[Recorded, ...] = (*pending.RECORDINGS, *borrowing.RECORDINGS, *preempting.RECORDINGS)
+EVERY: tuple[Recorded, ...] = (
+    *pending.RECORDINGS,
+    *borrowing.RECORDINGS,
+    *preempting.RECORDINGS,
+    *capacity.RECORDINGS,
+    *triggers.RECORDINGS,
+)

@@ -210,6 +210,7 @@ class Job:
     requests: Mapping[str, str] = field(default_factory=dict)
     flavor: str = FLAVOR
     template: Object = field(default_factory=dict)
+    active: bool = True
 
     @property
     def namespace(self) -> str:
@@ -230,7 +231,7 @@ class Job:
         each = {GPU: str(self.gpus), **self.requests}
         container = {"name": "c", "resources": {"requests": each}}
         spec: Object = {
-            "active": True,
+            "active": self.active,
             "priority": self.priority,
             "queueName": self.queue or f"{self.namespace}-localqueue",
             "podSets": [

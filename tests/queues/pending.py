@@ -34,7 +34,7 @@ from tests.queues.scene import (
 )
 from tests.recordings import iso
 
-SMALL = "ml.g6e.12xlarge"
+SMALL, MIDDLE = "ml.g6e.12xlarge", "ml.g5.12xlarge"
 LATELY, EARLY = at("11:50"), at("09:00")
 WIDE = ("running-wide", at("08:00"))
 
@@ -240,6 +240,70 @@ def _scattered(d: Dialect) -> Case:
     return Case([job, busy], [cluster_queue(d, queue_name("scattered"), None, rows)], pods=pods)
 
 
+def _gang(d: Dialect) -> Case:
+    """4 + 4 + 2 GPUs free, and three pods want 3 each: 9 in all, and room for two of them."""
+    told = 'topology "hyperpod-default" allows to fit only 2 out of 3 pod(s)'
+    job = _waits(d, "gang", 3, of("main", told), flavor=MIDDLE, pods=3)
+    busy = Job(
+        name="busy", team="gang", created=at("08:00"), gpus=2, admitted=True, flavor=MIDDLE,
+        conditions=holds(at("08:00")),
+    )  # fmt: skip
+    rows = {MIDDLE: {GPU: Quota(nominal="12", reserved="2")}}
+    queue = cluster_queue(d, queue_name("gang"), None, rows)
+    return Case([job, busy], [queue], pods=[running_pod(busy, at("08:00"), 22)])
+
+
+def _raced(d: Dialect) -> Case:
+    """Somebody else was faster in the same cycle: 2 of 8 are left for its 4."""
+    message = "Workload no longer fits after processing another workload"
+    return Case([_waits(d, "raced", 4, message)], [_queue(d, "raced", 8, 6)])
+
+
+def _overlap(d: Dialect) -> Case:
+    """Its victims were somebody else's already."""
+    message = "Workload has overlapping preemption targets with another workload"
+    return Case([_waits(d, "overlap", 4, message)], [_queue(d, "overlap", 8, 8)])
+
+
+def _failing(d: Dialect) -> Case:
+    """Its victims are chosen; from 0.13 on Kueue also says that it could not evict them."""
+    suffix = "Preempting 2 workload(s) failed, will retry."
+    if not d.new:
+        suffix = "Pending the preemption of 2 workload(s)"
+    return Case([_waits(d, "failing", 4, f"{unused(4)}. {suffix}")], [_queue(d, "failing", 8, 8)])
+
+
+def _either(d: Dialect) -> Case:
+    """Too large for ever on one flavor, and 4 short on the other: that one may open."""
+    never = d.fits_never.format(8, 4, res=GPU, flavor=SMALL)
+    later = f"insufficient unused quota for {GPU} in flavor {FLAVOR}, 4 more needed"
+    rows = {
+        SMALL: {GPU: Quota(nominal="4", reserved="0")},
+        FLAVOR: {GPU: Quota(nominal="8", reserved="4")},
+    }
+    job = _waits(d, "either", 8, of("main", never, later))
+    return Case([job], [cluster_queue(d, queue_name("either"), None, rows)])
+
+
+def _again(d: Dialect) -> Case:
+    """Evicted 90 minutes ago for the second time; Kueue's own clock still runs from the first."""
+    text = d.preempted("uid-w-other", "reclamation within the cohort")
+    conditions = [
+        *refused(at("10:30"), unused(2)),
+        condition("Evicted", "True", "Preempted", at("10:30"), text),
+        condition("Preempted", "True", "InCohortReclamation", at("10:30"), text),
+        condition("Requeued", "True", "Preempted", at("06:00"), text),
+        condition("Admitted", "False", "NoReservation", at("10:30"), "no reservation"),
+    ]
+    job = _waits(d, "again", 4, None, created=at("05:00"), conditions=conditions)
+    return Case([job], [_queue(d, "again", 8, 6)])
+
+
+def _switched_off(d: Dialect) -> Case:
+    """Somebody deactivated it: it waits for nothing."""
+    return Case([_waits(d, "off", 4, unused(2), active=False)], [_queue(d, "off", 8, 6)])
+
+
 def _strict(d: Dialect) -> Case:
     """Nobody passes the head of a StrictFIFO queue: 8 wanted, 4 of 8 left."""
     head = _waits(d, "strict", 8, unused(4), name="strict-first")
@@ -306,7 +370,8 @@ def _awake(d: Dialect) -> Case:
 
 CASES = (
     _missing, _halted, _parked, _neuron, _tainted, _vanished, _giant, _short, _cpus, _capped,
-    _evictor, _scattered, _strict, _deep, _classless, _hollow, _torn, _stale, _awake,
+    _evictor, _scattered, _gang, _raced, _overlap, _failing, _either, _again, _switched_off,
+    _strict, _deep, _classless, _hollow, _torn, _stale, _awake,
 )  # fmt: skip
 
 
@@ -322,7 +387,11 @@ def _reasons(dialect: Dialect, folder: Path) -> None:
         for name in others
         if name not in named
     ]
-    small = [machine(10 + number, gpus=4, kind=SMALL) for number in range(3)]
+    small = [
+        machine(first + number, gpus=4, kind=kind)
+        for first, kind in ((10, SMALL), (20, MIDDLE))
+        for number in range(3)
+    ]
     cluster(
         folder,
         at("11:58"),
@@ -331,22 +400,23 @@ def _reasons(dialect: Dialect, folder: Path) -> None:
         local_queues=[*given, *(local_queue(dialect, team) for team in teams)],
         jobs=[job for case in cases for job in case.jobs],
         nodes=[*machines(), *small],
-        flavors=(FLAVOR, SMALL),
+        flavors=(FLAVOR, SMALL, MIDDLE),
         pods=[one for case in cases for one in case.pods],
     )
 
 
 def _ends(folder: Path) -> None:
-    """Four jobs wait; between 12:05 and 12:10 all of them stop waiting, each in its own way."""
+    """Five jobs wait; between 12:05 and 12:10 that ends or changes, for each in its own way."""
     control_plane(folder)
     names = ("starts", "ends", "leaves")
     waiting = [_waits(K19, name, 4, unused(2)) for name in names]
-    queues = [_queue(K19, name, 8, 6) for name in (*names, "mended")]
+    queues = [_queue(K19, name, 8, 6) for name in (*names, "mended", "cut")]
+    short = _waits(K19, "cut", 4, unused(2))
     typo = f"{space('mended')}-localque"
     mistaken = _waits(
         K19, "mended", 4, f"LocalQueue {typo} doesn't exist", created=LATELY, queue=typo
     )
-    cluster(folder, at("11:58"), K19, queues=queues, jobs=[*waiting, mistaken])
+    cluster(folder, at("11:58"), K19, queues=queues, jobs=[*waiting, mistaken, short])
     started = Job(
         name="starts", team="starts", created=EARLY, gpus=4, admitted=True,
         conditions=holds(at("12:06")),
@@ -356,9 +426,10 @@ def _ends(folder: Path) -> None:
         conditions=finished(at("12:05:30"), at("12:06:30")),
     )  # fmt: skip
     mended = _waits(K19, "mended", 4, unused(2), created=LATELY)
-    queues = [_queue(K19, "starts", 8, 8), *queues[1:]]
+    never = of("main", K19.fits_never.format(4, 2, res=GPU, flavor=FLAVOR))
+    queues = [_queue(K19, "starts", 8, 8), *queues[1:-1], _queue(K19, "cut", 2, 0)]
     pods = [running_pod(started, at("12:06"))]
-    jobs = [started, ended, mended]
+    jobs = [started, ended, mended, _waits(K19, "cut", 4, never)]
     cluster(folder, at("12:07"), K19, queues=queues, jobs=jobs, pods=pods)
 
 
@@ -386,9 +457,10 @@ RECORDINGS = (
         at("12:00"),
         at("12:20"),
         "5m",
-        "Four jobs wait. Between 12:05 and 12:10 one is admitted, one runs and ends, one is "
-        "deleted, and one gets the right queue, where it waits on. Right: admitted, finished, "
-        "released; and the missing queue is told no more.",
+        "Five jobs wait. Between 12:05 and 12:10 one is admitted, one runs and ends, one is "
+        "deleted, one gets the right queue, where it waits on, and of one the queue's quota is cut "
+        "to less than it asks for. Right: admitted, finished, released; the missing queue is told "
+        "no more; and the last has another reason.",
         _ends,
     ),
 )

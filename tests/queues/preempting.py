@@ -206,7 +206,7 @@ def _counters(dialect: Dialect, folder: Path) -> None:
     _folder(folder, "09:50", dialect, first)
     _folder(folder, "10:20", dialect, [*same, job("reset", -35, None, "09:00")])
     anew = _job(
-        "anew", runs_again("10:45", text), created=at("10:25"), evictions=1, admitted=True,
+        "anew", runs_again("10:45", text), created=at("10:35"), evictions=1, admitted=True,
         uid="uid-anew-2",
     )  # fmt: skip
     _folder(folder, "10:50", dialect, [*same, job("reset", -35, 5, "10:45"), anew])
@@ -353,7 +353,7 @@ def _turns(folder: Path) -> None:
             )  # fmt: skip
         return made
 
-    for done, when in ((0, "09:50"), (5, "10:24"), (9, "10:42")):
+    for done, when in ((0, "09:50"), (6, "10:28"), (9, "10:43")):
         jobs = both(done)
         events = [
             event(K19, jobs[number % 2], "Preempted", turn, texts[number % 2])
@@ -414,8 +414,8 @@ RECORDINGS = (
     Recorded(
         "preempted-in-turn",
         at("10:00"),
-        at("10:45"),
-        "15m",
+        at("11:00"),
+        "30m",
         "ping and pong evict each other nine times in forty minutes. Right: one finding, thrash, of "
         "ping, which names both; 8 GPUs x (50 + 20) minutes.",
         _turns,

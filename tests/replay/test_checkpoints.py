@@ -1,15 +1,11 @@
 """A preempted job in a recording: what the snapshot then says of its checkpoints."""
 
-import json
-from copy import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from local import application
-from local import replay as replay_module
 from local.replay import replay
-from local.routing import Rule, Target, read_routes
 from local.twins import InMemoryObjects
 from steward.cluster.checkpoints import LookStatus
 from steward.stores.bucket import Snapshots
@@ -29,23 +25,6 @@ def objects(monkeypatch):
     made = InMemoryObjects()
     monkeypatch.setattr(application, "InMemoryObjects", lambda: made)
     return made
-
-
-@pytest.fixture
-def routed(monkeypatch):
-    """Events of checkpoints reach their function, also where the template has no rule yet."""
-
-    def routes(template):
-        found = read_routes(template)
-        if "record_checkpoints" in {function for function, _ in found.pollers.values()}:
-            return found
-        pattern = json.dumps({"detail-type": ["Checkpoint Written"]})
-        target = Target(kind="queue", name="CheckpointsWritten")
-        rule = Rule(name="CheckpointWritten", bus="StewardBus", pattern=pattern, targets=(target,))
-        pollers = found.pollers | {"CheckpointsWritten": ("record_checkpoints", 100)}
-        return replace(found, rules=(*found.rules, rule), pollers=pollers)
-
-    monkeypatch.setattr(replay_module, "read_routes", routes)
 
 
 def workload(evicted):
@@ -150,9 +129,7 @@ def test_a_recorded_refusal_is_the_looks_own_and_no_part_of_the_snapshot(
     assert not [p for p in Snapshots(objects).get(key).parts if p.name.startswith("s3")]
 
 
-def test_heartbeats_are_delivered_at_their_times_and_earlier_ones_are_history(
-    tmp_path, objects, routed
-):
+def test_heartbeats_are_delivered_at_their_times_and_earlier_ones_are_history(tmp_path, objects):
     # One from an hour before the recording begins; one at 10:06, before the eviction at 10:07; one
     # after it; one after the recording has ended.
     documents = [a_heartbeat(-60, 1), a_heartbeat(6, 2), a_heartbeat(9, 3), a_heartbeat(60, 4)]
@@ -168,7 +145,7 @@ def test_heartbeats_are_delivered_at_their_times_and_earlier_ones_are_history(
     assert [(one.step, one.by.value) for one in found.told] == [(2, "heartbeat")]
 
 
-def test_history_alone_is_known_at_the_first_look(tmp_path, objects, routed):
+def test_history_alone_is_known_at_the_first_look(tmp_path, objects):
     replay(record(tmp_path, [a_heartbeat(-60, 1)]), lambda _: None)
     (found,) = evidence(objects, 10)
     assert [one.step for one in found.told] == [1]

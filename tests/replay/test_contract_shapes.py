@@ -24,7 +24,7 @@ from tests.handmade import (
     series,
     write,
 )
-from tests.recordings import iso
+from tests.recordings import about_gpus, iso
 
 TEN = datetime(2026, 11, 5, 10, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -50,7 +50,7 @@ def run(folder):
     assert times == sorted(times)
     assert told[-1]["type"] == "summary"
     assert told[-1]["failures"] == done.failures
-    return told
+    return about_gpus(told)
 
 
 def findings(told, *keys):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from local.replay import replay
-from tests.recordings import RecordedPod, write_recording
+from tests.recordings import RecordedPod, about_gpus, write_recording
 
 START = datetime(2026, 11, 5, 9, 50, tzinfo=UTC)
 END = START + timedelta(minutes=90)
@@ -70,7 +70,7 @@ def run(folder, *pods, start=START, end=END, tick="5m"):
     told = []
     done = replay(write_recording(folder, pods, start, end, tick=tick), told.append)
     assert done.failures == 0
-    return told
+    return about_gpus(told)
 
 
 def findings(told):

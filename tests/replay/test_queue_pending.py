@@ -6,7 +6,7 @@ in tests/queues/pending.py what is wrong there.
 
 import pytest
 
-from tests.queues.pending import SMALL, subject
+from tests.queues.pending import MIDDLE, SMALL, subject
 from tests.queues.scene import machine_name, stamp
 from tests.queues.told import Told
 
@@ -48,6 +48,11 @@ EXPECTED = [
     one("capped", "borrow_limit"),
     one("evictor", "waiting_for_preemption"),
     one("scattered", "fragmentation"),
+    one("gang", "fragmentation", gpus=9),
+    one("raced", "waiting_for_quota"),
+    one("overlap", "waiting_for_preemption"),
+    one("failing", "waiting_for_preemption"),
+    one("either", "waiting_for_quota", gpus=8),
     one("strict", "waiting_for_quota", name="strict-first", gpus=8),
     one("strict", "behind_head", name="strict-second", since=stamp("09:05"), gpus=2),
     one("deep", "waiting_for_quota", name="deep-first", gpus=8),
@@ -95,6 +100,11 @@ def test_a_queue_that_is_inactive_for_want_of_its_flavor_has_an_unknown_flavor(t
         ("capped", GPU, P5, 4, 0),  # 4 lie idle next door, and it has borrowed its 4
         ("evictor", GPU, P5, 4, 0),
         ("scattered", GPU, SMALL, 4, 6),  # 12 - 6: the quota fits
+        ("gang", GPU, MIDDLE, 9, 10),  # 12 - 2
+        ("raced", GPU, P5, 4, 2),
+        ("overlap", GPU, P5, 4, 0),
+        ("failing", GPU, P5, 4, 0),
+        ("either", GPU, P5, 8, 4),  # of the flavor that may yet open
     ],
 )
 def test_need_and_available_are_of_what_decides(told, case, resource, flavor, need, available):
@@ -126,6 +136,20 @@ def test_pieces_are_named_node_by_node(told):
     # 4 GPUs each, 2 of them in use.
     nodes = told.about(subject("scattered"))["evidence"]["nodes"]
     assert nodes == [{"node": machine_name(number), "free": 2} for number in (10, 11, 12)]
+
+
+def test_a_gang_says_how_many_of_its_pods_find_room(told):
+    found = told.about(subject("gang"))["evidence"]
+    assert (found["pods"], found["fitting"]) == (3, 2)
+    free = {machine_name(20): 4, machine_name(21): 4, machine_name(22): 2}
+    assert {node["node"]: node["free"] for node in found["nodes"]} == free
+
+
+def test_a_wait_counts_from_the_last_eviction_and_not_from_kueues_requeue(told):
+    # 90 minutes, although it was created seven hours ago and first evicted six; and `off` waits
+    # for nothing.
+    known = {line["subject"] for line in told.found}
+    assert not {subject("again"), subject("off")} & known
 
 
 def test_a_limit_says_what_would_be_needed_of_it(told):
@@ -183,16 +207,28 @@ def test_the_three_versions_say_the_same_but_for_kueues_own_words():
     assert told("0.12") == told("0.18") == told("0.19")
 
 
-def test_a_wait_ends_as_admitted_finished_or_released():
-    told = Told("pending-ends", "pending")
+@pytest.fixture
+def endings():
+    return Told("pending-ends", "pending")
+
+
+def test_a_wait_ends_as_admitted_finished_or_released(endings):
     # Seen last at 12:05, and unseen for ten minutes at 12:15.
-    ended = [row for row in told.rows("status", "at", "subject", "resolution") if row[0] != "firing"]
-    assert sorted(ended) == [
+    ended = endings.rows("status", "at", "subject", "resolution")
+    assert sorted(row for row in ended if row[0] != "firing" and row[2] != subject("cut")) == [
         ("resolved", stamp("12:15"), subject("ends"), "finished"),
         ("resolved", stamp("12:15"), subject("leaves"), "released"),
         # It waits on, for something else: for 25 minutes, which is no finding yet.
         ("resolved", stamp("12:15"), subject("mended"), "reason_changed"),
         ("resolved", stamp("12:15"), subject("starts"), "admitted"),
     ]
-    assert told.open == []
-    assert len(told.found) == 8
+
+
+def test_another_reason_is_an_end_and_a_beginning_at_the_same_tick(endings):
+    rows = endings.rows("subject", "at", "status", "reason", "severity", "since", "resolution")
+    assert [row[1:] for row in rows if row[0] == subject("cut")] == [
+        (NOON, "firing", "waiting_for_quota", "info", EARLY, None),
+        (stamp("12:10"), "resolved", "waiting_for_quota", "info", EARLY, "reason_changed"),
+        (stamp("12:10"), "firing", "exceeds_capacity", "warn", EARLY, None),
+    ]
+    assert [line["subject"] for line in endings.open] == [subject("cut")]

@@ -10,7 +10,7 @@ import pytest
 
 from local.metrics.server import available
 from local.replay import ROOT, main, replay
-from tests.recordings import RecordedPod, write_recording
+from tests.recordings import RecordedPod, about_gpus, write_recording
 
 START = datetime(2026, 11, 5, 9, 50, tzinfo=UTC)
 END = START + timedelta(minutes=90)
@@ -54,7 +54,7 @@ def wakes_up(name="sweep", idle=("9:00", "11:00"), stop=END):
 def run(folder):
     told = []
     done = replay(folder, told.append)
-    return done, told
+    return done, about_gpus(told)
 
 
 def of(told, kind, **wanted):

@@ -10,6 +10,7 @@ from steward.sources.control_plane.reader import ENDPOINT_DEADLINE, ControlPlane
 from steward.sources.kubernetes.reader import KubernetesApi
 from steward.sources.kubernetes.session import CONNECT_SECONDS, REQUEST_SECONDS
 from steward.sources.prometheus.reader import PrometheusMetrics
+from steward.usecases.checkpoint_evidence import LOOKING_TIME
 from steward.usecases.coalescing import LONGEST_SECONDS
 from steward.usecases.read_cluster import METRICS_TIME
 
@@ -37,7 +38,8 @@ def test_a_snapshot_in_which_every_source_hangs_takes_no_longer_than_is_reckoned
     kubernetes = deadline(KubernetesApi) + CONNECT_SECONDS + REQUEST_SECONDS
     question = max(deadline(PrometheusMetrics), deadline(ContainerInsightsMetrics) + request)
     metrics = METRICS_TIME.total_seconds() + question
-    assert control_plane + endpoint + kubernetes + metrics <= LONGEST_SECONDS
+    checkpoints = LOOKING_TIME.total_seconds() + request + request_seconds(CLIENT_LIMITS)
+    assert control_plane + endpoint + kubernetes + metrics + checkpoints <= LONGEST_SECONDS
 
 
 def test_a_run_has_time_for_two_such_clusters_and_the_stores(written: Document) -> None:

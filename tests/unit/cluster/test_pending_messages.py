@@ -2,8 +2,8 @@
 
 import pytest
 
-from steward.cluster.pending_messages import read_message
-from steward.cluster.pending_reasons import Reason
+from steward.cluster.pending.messages import read_message
+from steward.cluster.pending.reasons import Reason
 
 GPU, P5 = "nvidia.com/gpu", "ml.p5.48xlarge"
 REFUSED = "couldn't assign flavors to pod set main: "

@@ -2,8 +2,8 @@
 
 import pytest
 
-from steward.cluster.preempted import NEAR, read_message, shown
-from steward.cluster.preemption_memory import Words
+from steward.cluster.preemptions.memory import Words
+from steward.cluster.preemptions.shown import NEAR, read_message, shown
 from tests.builders import NOON
 from tests.unit.detect.preemptions import HOUR, Kueue, a_condition, an_event, message
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from steward.cluster.borrowing import Place, Scene
+from steward.cluster.borrowing.places import Place, Scene
+from steward.cluster.borrowing.sources import differences, quota_of, told_by_api, told_by_policy
 from steward.cluster.control_plane import ComputeQuota, ControlPlane, QuotaResource
 from steward.cluster.policy import SharingStrategy
-from steward.cluster.quota_sources import differences, quota_of, told_by_api, told_by_policy
 from tests.builders import a_cluster, a_team
 from tests.unit.cluster.quotas import GPU, P5, row
 from tests.unit.detect.borrowing_cluster import a_view, mlops, research

@@ -8,6 +8,7 @@ import pytest
 
 from steward.cluster.accelerators import Owner
 from steward.cluster.checkpoints import CheckpointEvidence, Look, LookStatus, WrittenBy
+from steward.cluster.kueue import KueueEvent
 from steward.cluster.memory import Memory
 from steward.cluster.policy import CheckpointLocation
 from steward.errors import DeniedError, PermanentError, RetryableError
@@ -34,14 +35,15 @@ def a_cluster_with(*locations, **changes):
     return a_cluster(teams=(a_team(checkpoints=locations, **changes),))
 
 
-def find(*workloads, storage=None, told=None, settled=(), cluster=None, clock=None):
+def find(*workloads, events=(), storage=None, told=None, settled=(), cluster=None, clock=None):
     return find_evidence(
         workloads,
+        events,
         set(settled),
         cluster or a_cluster_with(PLACE),
-        storage or FakeStorage(),
-        told,
-        clock or FixedTime(),
+        sources=storage or FakeStorage(),
+        store=told,
+        clock=clock or FixedTime(),
     )
 
 
@@ -149,10 +151,30 @@ def test_the_newest_marker_and_heartbeat_before_the_eviction_are_told():
     assert uris(found.told) == ["mark", "beat"]
 
 
-def test_a_store_that_cannot_be_read_costs_what_was_told_and_nothing_else():
+def test_a_store_that_cannot_be_read_costs_what_was_told_and_says_so():
     told = FakeTold(broken=DeniedError("not allowed"))
     (found,) = find(a_workload(), told=told)
-    assert (found.told, len(found.looks)) == ((), 1)
+    # What storage shows still counts; but nobody can say that nothing was told.
+    listed, unread = found.looks
+    assert (found.told, listed.status, unread.status) == ((), LookStatus.OK, LookStatus.DENIED)
+    assert (unread.uri, unread.detail) == ("markers and heartbeats", "not allowed")
+
+
+def test_a_preemption_that_only_an_event_still_tells_of_is_looked_up():
+    """Admitted again between two ticks: the condition is reset, and the event lives an hour."""
+    again = a_workload("train", a_condition(status=False))
+    event = KueueEvent(
+        namespace=NS,
+        workload=again.name,
+        workload_uid=again.uid,
+        reason="Preempted",
+        message="Preempted to accommodate a workload (UID: u-1) due to prioritization in the ClusterQueue",
+        at=EVICTED,
+        count=1,
+    )
+    (found,) = find(again, events=(event,))
+    assert (found.workload_uid, found.evicted) == (again.uid, EVICTED)
+    assert find(again) == ()
 
 
 def test_a_workload_of_no_team_has_evidence_of_nothing():

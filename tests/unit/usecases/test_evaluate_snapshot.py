@@ -46,10 +46,8 @@ def test_one_snapshot_gives_one_evaluation_that_is_stored_sent_and_announced():
     assert [detail_type for detail_type, _ in recorder.published] == ["Snapshot Evaluated"]
     stored = Evaluations(objects).get(outcome.key)
     assert (stored.snapshot, stored.at) == (key, NOON)
-    assert stored.detectors == {
-        "idle_gpus": DetectorStatus.EVALUATED,
-        "telemetry": DetectorStatus.EVALUATED,
-    }
+    names = ("idle_gpus", "borrowing", "preemptions", "pending", "telemetry", "capacity")
+    assert stored.detectors == dict.fromkeys(names, DetectorStatus.EVALUATED)
     assert Memories(objects).load("ml-shared-01")[0].at == NOON
 
 

@@ -16,6 +16,7 @@ from steward.cluster.snapshot import Node, PartStatus
 from steward.events import Request
 from steward.ports import DeviceName
 from steward.stores.bucket import Memories, Snapshots
+from steward.stores.checkpoints import Checkpoints
 from steward.usecases.evaluate_snapshot import fold
 from steward.usecases.read_cluster import read_cluster
 from steward.usecases.take_snapshot import clusters_wanted, take_snapshot
@@ -272,6 +273,7 @@ def take(metrics, pods, objects, when, asked=None, scope=SnapshotScope.TICK):
         memories=Memories(objects),
         bus=bus,
         clock=FixedTime(when),
+        checkpoints=Checkpoints(objects),
     )
     return outcome, bus
 

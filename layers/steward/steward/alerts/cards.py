@@ -28,15 +28,32 @@ _RUNNING = frozenset(
     {
         "activity_max",
         "activity_min",
+        "ahead",
+        "api",
+        "available",
+        "borrowers",
+        "contradiction",
         "coverage",
         "dropped",
+        "head",
         "hung_until",
+        "idle_not_lent",
         "idle_until",
         "judged_gpus",
+        "lenders",
+        "missing",
+        "nodes",
+        "nodes_with_room",
+        "position",
         "power_max_watts",
+        "reserved",
         "samples",
+        "sentence",
         "share",
         "tensor_max",
+        "used",
+        "waiting",
+        "waits",
     }
 )
 """Evidence that is measured anew at every tick."""
@@ -195,7 +212,7 @@ def facts(lead: Alert, others: Iterable[Alert], cluster: ClusterPolicy) -> dict[
     left_out = finding.evidence.get("omitted", {})
     stable = {k: v for k, v in finding.evidence.items() if k not in {*_RUNNING, "omitted"}}
     stable |= {"accelerators": devices} if devices else {}
-    measured = {k: v for k, v in finding.evidence.items() if k in _RUNNING}
+    measured = {k: _bounded(v) for k, v in finding.evidence.items() if k in _RUNNING}
     omitted = {
         k: len(v) - LISTED + left_out.get(k, 0) for k, v in stable.items() if isinstance(v, list)
     }

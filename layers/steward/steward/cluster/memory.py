@@ -4,11 +4,11 @@ from datetime import datetime
 
 import msgspec
 
-from steward.cluster.borrowing_memory import BorrowingMemory
-from steward.cluster.capacity_memory import CapacityMemory
+from steward.cluster.borrowing.memory import BorrowingMemory
+from steward.cluster.capacity.memory import CapacityMemory
 from steward.cluster.findings import Cleared, Finding, Resolution, Unknown
-from steward.cluster.pending_memory import PendingMemory
-from steward.cluster.preemption_memory import PreemptionMemory
+from steward.cluster.pending.memory import PendingMemory
+from steward.cluster.preemptions.memory import PreemptionMemory
 
 SCHEMA = 1
 """Version of the stored memory."""

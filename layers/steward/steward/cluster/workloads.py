@@ -24,8 +24,9 @@ def finished(workload: Workload) -> bool:
 
 
 def reserves(workload: Workload) -> bool:
-    """Whether it holds quota now."""
-    return workload.holds(QUOTA_RESERVED) and not finished(workload)
+    """Whether it holds quota now: what is admitted holds it, whatever else is said."""
+    held = workload.holds(QUOTA_RESERVED) or workload.holds(ADMITTED)
+    return held and not finished(workload)
 
 
 def pending(workload: Workload) -> bool:

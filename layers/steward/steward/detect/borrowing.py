@@ -9,17 +9,18 @@ from collections.abc import Iterator
 from copy import replace
 from datetime import datetime, timedelta
 
-from steward.cluster import borrowing_findings as say
 from steward.cluster.accelerators import UnknownReason
 from steward.cluster.amounts import accelerators_each
-from steward.cluster.borrowing import Place, Scene
-from steward.cluster.borrowing_memory import (
+from steward.cluster.borrowing import findings as say
+from steward.cluster.borrowing.memory import (
     BorrowingMemory,
     IdleStep,
     Lasting,
     climb,
     go_on,
 )
+from steward.cluster.borrowing.places import Place, Scene
+from steward.cluster.borrowing.waiting import runs
 from steward.cluster.figures import tidy
 from steward.cluster.findings import UNSEEN, Finding, Resolution, Unknown
 from steward.cluster.incidents import follow
@@ -27,7 +28,6 @@ from steward.cluster.memory import Detection, Memory
 from steward.cluster.policy import ClusterPolicy
 from steward.cluster.refusals import refusals
 from steward.cluster.snapshot import Snapshot
-from steward.cluster.waiting import runs
 
 NAME = say.NAME
 

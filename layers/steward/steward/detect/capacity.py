@@ -9,13 +9,13 @@ from datetime import datetime
 from itertools import chain
 
 from steward.cluster.accelerators import UnknownReason
-from steward.cluster.capacity_ends import Ends, Judged
-from steward.cluster.capacity_failures import judge_failures
-from steward.cluster.capacity_findings import Reason, failure_finding, node_finding, quota_finding
-from steward.cluster.capacity_inventory import DESCRIBE, EVENTS, LIST, NODES, Inventory
-from steward.cluster.capacity_memory import CapacityMemory
-from steward.cluster.capacity_nodes import judge_nodes
-from steward.cluster.capacity_quota import COHORTS, FLAVORS, QUEUES, judge_quotas
+from steward.cluster.capacity.ends import Ends, Judged
+from steward.cluster.capacity.failures import judge_failures
+from steward.cluster.capacity.findings import Reason, failure_finding, node_finding, quota_finding
+from steward.cluster.capacity.inventory import DESCRIBE, EVENTS, LIST, NODES, Inventory
+from steward.cluster.capacity.memory import CapacityMemory
+from steward.cluster.capacity.nodes import judge_nodes
+from steward.cluster.capacity.quota import COHORTS, FLAVORS, QUEUES, judge_quotas
 from steward.cluster.findings import Finding, Unknown
 from steward.cluster.incidents import Told, follow
 from steward.cluster.memory import Detection, Memory

@@ -11,17 +11,17 @@ from copy import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from steward.cluster import pending_findings
 from steward.cluster.accelerators import UnknownReason
 from steward.cluster.figures import stamp, tidy
 from steward.cluster.findings import Finding, Resolution, Unknown
 from steward.cluster.incidents import follow
 from steward.cluster.kueue import Workload
 from steward.cluster.memory import Detection, Memory
-from steward.cluster.pending_explaining import Explainer
-from steward.cluster.pending_findings import Case, limits_of, minutes, pending_finding, without_pods
-from steward.cluster.pending_pods import PODS, Pods, admitted
-from steward.cluster.pending_reasons import Reason
+from steward.cluster.pending import findings as say
+from steward.cluster.pending.explaining import Explainer
+from steward.cluster.pending.findings import Case, limits_of, minutes, pending_finding, without_pods
+from steward.cluster.pending.pods import PODS, Pods, admitted
+from steward.cluster.pending.reasons import Reason
 from steward.cluster.policy import ClusterPolicy
 from steward.cluster.refusals import refusals
 from steward.cluster.snapshot import PartStatus, Snapshot
@@ -34,7 +34,7 @@ from steward.cluster.workloads import (
     waiting_since,
 )
 
-NAME = pending_findings.NAME
+NAME = say.NAME
 
 _WORKLOADS = "kubernetes/workloads"
 _USEFUL = tuple(

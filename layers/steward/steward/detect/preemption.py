@@ -7,26 +7,26 @@ checkpoints that nobody saw written. Page: docs/detectors/preemption.md.
 from collections.abc import Iterable, Iterator
 from copy import replace
 
-from steward.cluster import preemption_findings
 from steward.cluster.accelerators import UnknownReason
 from steward.cluster.findings import Finding, Resolution, Unknown
 from steward.cluster.incidents import follow
 from steward.cluster.memory import Detection, Memory
 from steward.cluster.policy import ClusterPolicy
-from steward.cluster.preemption_findings import covers, findings
-from steward.cluster.preemption_history import (
+from steward.cluster.preemptions import findings as say
+from steward.cluster.preemptions.findings import covers, findings
+from steward.cluster.preemptions.history import (
     WORKLOADS,
     Subjects,
     left_out,
     remember,
     subjects_of,
 )
-from steward.cluster.preemption_jobs import jobs_of, over, pricing
-from steward.cluster.preemption_memory import Watched
+from steward.cluster.preemptions.jobs import jobs_of, over, pricing
+from steward.cluster.preemptions.memory import Watched
 from steward.cluster.refusals import refusals
 from steward.cluster.snapshot import PartStatus, Snapshot
 
-NAME = preemption_findings.NAME
+NAME = say.NAME
 
 
 def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detection:

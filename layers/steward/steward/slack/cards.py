@@ -36,7 +36,7 @@ _STORIES = {
     "telemetry_lost": "telemetry lost for {gpus}",
     "invalid_samples": "impossible samples from {gpus}",
     "unattributed": "{gpus} that no series attributes to a pod",
-    "limit_binding": "borrowing limit holds work back while others leave quota idle: {gpus} borrowed",
+    "limit_binding": "borrowing limit binds while others leave quota idle: {gpus} borrowed",
     "at_limit": "borrowing limit reached: {gpus} borrowed",
     "cluster_full": "nothing left to lend: {gpus} borrowed",
     "reclaim_blocked": "own quota is not given back: {gpus} wait",
@@ -56,7 +56,7 @@ _STORIES = {
     "not_evaluated": "waits, not looked at yet: {gpus}",
     "no_priority_class": "waits without a priority class: {gpus}",
     "reserved_without_pods": "quota held by no pods: {gpus}",
-    "node_unhealthy": "node unhealthy: {gpus}",
+    "node_unhealthy": "node cannot run work: {gpus}",
     "provisioning_failed": "instance failed to come up: {gpus}",
     "quota_above_capacity": "quotas promise more than there is: {gpus} missing",
 }
@@ -163,8 +163,8 @@ def _subject(subject: str) -> str:
     """Name a subject for people: `Job/ml/sweep-a` is "job sweep-a"."""
     kind, *path = subject.split("/")
     if kind == "ClusterQueue" and len(path) > 2:
-        queue, flavor, *resource = path
-        return f"queue {safe(queue, 64)} {safe('/'.join(resource), 40)} on {safe(flavor, 40)}"
+        _, flavor, *resource = path  # the queue stands beside it, and says what the team says
+        return f"{safe('/'.join(resource), 40)} on {safe(flavor, 40)}"
     if len(path) not in {1, 2}:
         return safe(subject, 80)
     short = "job" if kind.endswith("Job") else kind.lower()

@@ -28,6 +28,8 @@ def borrowing(content: Mapping[str, Any]) -> Lines:
             f"Borrows {amount(known.get('borrowed'))} of at most {amount(known['limit'])} "
             f"{code(resource)}"
         )
+    if known.get("limit") is None and known.get("could_borrow"):
+        pro.append(f"Could borrow {amount(known['could_borrow'])} in all")
     lenders = [_lender(one, amount) for one in known.get("lenders") or ()]
     pro += _some("Left idle by", lenders)
     borrowers = [
@@ -37,6 +39,17 @@ def borrowing(content: Mapping[str, Any]) -> Lines:
     if (more := known.get("raise_by")) is not None:
         admitted = [code(one["subject"]) for one in known.get("admits") or ()]
         pro.append(f"Raising the limit by {amount(more)} admits {', '.join(admitted[:SHOWN])}")
+    if waits := known.get("waits"):
+        pro.append(
+            f"First in line: {code(waits['subject'])}, {amount(waits.get('missing'))} missing"
+        )
+    for one in known.get("cohort_limits") or ():
+        pro.append(
+            f"Cohort {code(one['cohort'])} has a limit too: {amount(one['limit'])}, "
+            f"{amount(one['needed'])} needed"
+        )
+    if why := known.get("why"):
+        pro.append(safe(why, 400))
     if (waiting := known.get("waiting")) is not None:
         pro.append(f"{number(waiting)} waiting workload{'' if waiting == 1 else 's'} of the team")
     contra += _some(
@@ -57,7 +70,7 @@ def _lender(one: Mapping[str, Any], amount: Any) -> str:
 
 
 def _team(one: Mapping[str, Any]) -> str:
-    return code(one.get("team") or one.get("queue") or one.get("name"))
+    return code(one.get("team") or one.get("queue") or one.get("cohort"))
 
 
 def _some(head: str, items: Iterable[str]) -> list[str]:
@@ -76,7 +89,7 @@ def pending(content: Mapping[str, Any]) -> Lines:
         pro.append(safe(sentence, 900))
     if message := known.get("message"):
         pro.append(f"Kueue says: {code(message, 500)}")
-    else:
+    elif content["reason"] != "reserved_without_pods":
         contra.append("Kueue has said nothing of it yet")
     if (position := known.get("position")) is not None:
         ahead = known.get("ahead")
@@ -113,7 +126,11 @@ def preemptions(content: Mapping[str, Any]) -> Lines:
         [f"{code(one['subject'])} {number(one['count'])}" for one in known.get("preemptors") or ()],
     )
     if (lost := known.get("lost_gpu_hours")) is not None:
-        pro.append(f"Lost: {bound}{hours(lost)}, from run start or last checkpoint to preemption")
+        least = "at least " if known.get("lost_at_least") else ""
+        pro.append(f"Lost: {least}{hours(lost)}, from run start or last checkpoint to preemption")
+    both = [one["subject"] for one in known.get("jobs") or ()]
+    if both:
+        pro.append(f"Each preempts the other: {' and '.join(map(code, both))}")
     checkpoint = known.get("checkpoint")
     line = f"Checkpoints: {_CHECKPOINTS.get(str(checkpoint), safe(checkpoint))}"
     (contra if checkpoint in {"declared", "unreadable"} else pro).append(line)
@@ -126,10 +143,11 @@ def preemptions(content: Mapping[str, Any]) -> Lines:
 def capacity(content: Mapping[str, Any]) -> Lines:
     """Say which node or quota it is about, and what stands on it."""
     known = {**content["evidence"], **content["running"]}
-    pro, contra = [], []
-    for key, words in (("health", "Health"), ("status", "SageMaker says"), ("why", "Why")):
-        if known.get(key):
-            pro.append(f"{words}: {safe(known[key], 400)}")
+    pro: list[str] = []
+    contra: list[str] = []
+    pro += [safe(one, 300) for one in known.get("why") or ()]
+    if known.get("status"):
+        pro.append(f"SageMaker says: {safe(known['status'], 60)}")
     if known.get("message"):
         pro.append(safe(known["message"], 600))
     if known.get("quota") is not None:
@@ -139,7 +157,7 @@ def capacity(content: Mapping[str, Any]) -> Lines:
         )
     pro += _some(
         "Not usable",
-        [f"{code(one['node'])} ({safe(one['why'])})" for one in known.get("nodes") or ()],
+        [f"{code(one['node'])} ({safe(one['why'])})" for one in known.get("not_usable") or ()],
     )
     pro += [safe(one.get("description"), 400) for one in (known.get("events") or ())[:SHOWN]]
     affected = [code(one["subject"]) for one in known.get("workloads") or ()]

@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from steward.cluster.checkpoints import CheckpointEvidence, Look, LookStatus, Written, WrittenBy
-from steward.cluster.workloads import EVICTED, PREEMPTED, subject_of
+from steward.cluster.preemptions.shown import shown
+from steward.cluster.workloads import subject_of
 from steward.errors import DeniedError, StewardError
 from steward.telemetry import logger
 from steward.usecases.checkpoint_places import S3, of_job, of_namespace
 
 if TYPE_CHECKING:
-    from steward.cluster.kueue import Workload
+    from steward.cluster.kueue import KueueEvent, Workload
     from steward.cluster.policy import CheckpointLocation, ClusterPolicy
     from steward.ports import CheckpointReader, CheckpointStore, Clock, Sources
 
@@ -24,8 +25,10 @@ LOOKING_TIME = timedelta(seconds=20)
 
 def find_evidence(
     workloads: Sequence[Workload],
+    events: Sequence[KueueEvent],
     settled: Collection[tuple[str, datetime]],
     cluster: ClusterPolicy,
+    *,
     sources: Sources,
     store: CheckpointStore | None,
     clock: Clock,
@@ -35,7 +38,9 @@ def find_evidence(
     Parameters
     ----------
     workloads : sequence of Workload
-        As Kueue has them now: each knows its last eviction.
+        As Kueue has them now: each knows its last eviction, until it is admitted again.
+    events : sequence of KueueEvent
+        Of the last hour: they also tell of what was admitted again between two ticks.
     settled : collection of (str, datetime)
         Evictions (Workload UID, time) that need no look any more.
     cluster : ClusterPolicy
@@ -49,7 +54,7 @@ def find_evidence(
         By time of the eviction. Those of the newest evictions, where not all could be looked up:
         storage changes, and tells less of an older one.
     """
-    evictions = _evictions(workloads, settled)
+    evictions = _evictions(workloads, events, settled)
     if not evictions:
         return ()
     until = clock.now() + LOOKING_TIME
@@ -73,18 +78,19 @@ class _Eviction(NamedTuple):
 
 
 def _evictions(
-    workloads: Sequence[Workload], settled: Collection[tuple[str, datetime]]
+    workloads: Sequence[Workload],
+    events: Sequence[KueueEvent],
+    settled: Collection[tuple[str, datetime]],
 ) -> list[_Eviction]:
     """Evictions to be looked up, the newest first."""
-    found = []
-    for workload in workloads:
-        evicted = workload.condition(EVICTED)
-        if evicted is None or not evicted.status or evicted.reason != PREEMPTED:
-            continue
-        if evicted.since is None or (workload.uid, evicted.since) in settled:
-            continue
-        job = subject_of(workload).rpartition("/")[2]
-        found.append(_Eviction(evicted.since, workload.uid, workload.namespace, job))
+    by_uid = {workload.uid: workload for workload in workloads}
+    found = [
+        _Eviction(one.at, uid, by_uid[uid].namespace, subject_of(by_uid[uid]).rpartition("/")[2])
+        for uid, several in shown(workloads, events).items()
+        if uid in by_uid
+        for one in several
+        if (uid, one.at) not in settled
+    ]
     return sorted(found, reverse=True)
 
 
@@ -107,11 +113,17 @@ class _Search:
             if team
             else {}
         )
+        looks = [self._look(one, eviction) for one in locations]
+        told: tuple[Written, ...] = ()
+        if team and self._store is not None:
+            try:
+                told = self._told(eviction, self._store)
+            except StewardError as error:
+                # Nobody can say then that nothing was told.
+                logger.error("told checkpoints not read", error=str(error))
+                looks.append(_failed("markers and heartbeats", error))
         return CheckpointEvidence(
-            workload_uid=eviction.uid,
-            evicted=eviction.at,
-            looks=tuple(self._look(one, eviction) for one in locations),
-            told=self._told(eviction) if team else (),
+            workload_uid=eviction.uid, evicted=eviction.at, looks=tuple(looks), told=told
         )
 
     def _look(self, location: CheckpointLocation, eviction: _Eviction) -> Look:
@@ -130,21 +142,19 @@ class _Search:
         try:
             newest = self._reader.newest(location, job, before)
         except StewardError as error:
-            denied = isinstance(error, DeniedError)
-            status = LookStatus.DENIED if denied else LookStatus.UNREADABLE
-            return Look(uri=uri, status=status, detail=str(error))
+            return _failed(uri, error)
         return Look(uri=uri, status=LookStatus.OK, newest=newest)
 
-    def _told(self, eviction: _Eviction) -> tuple[Written, ...]:
+    def _told(self, eviction: _Eviction, store: CheckpointStore) -> tuple[Written, ...]:
         """Return the newest marker and the newest heartbeat that are not later than the eviction."""
-        if self._store is None:
-            return ()
-        try:
-            told = self._store.told(self._cluster.name, eviction.namespace, eviction.job)
-        except StewardError as error:
-            logger.error("told checkpoints not read", cluster=self._cluster.name, error=str(error))
-            return ()
+        told = store.told(self._cluster.name, eviction.namespace, eviction.job)
         earlier = [one for one in told if one.at <= eviction.at]
         kinds = (WrittenBy.MARKER, WrittenBy.HEARTBEAT)
         newest = ([one for one in earlier if one.by is kind][-1:] for kind in kinds)
         return tuple(one for few in newest for one in few)
+
+
+def _failed(uri: str, error: StewardError) -> Look:
+    denied = isinstance(error, DeniedError)
+    status = LookStatus.DENIED if denied else LookStatus.UNREADABLE
+    return Look(uri=uri, status=status, detail=str(error))

@@ -30,10 +30,11 @@ SPACING = timedelta(seconds=60)
 """From one snapshot that events asked for to the next. With less, a minute that holds a tick could
 see four of them."""
 
-LONGEST_SECONDS = 240.0
+LONGEST_SECONDS = 265.0
 """What one snapshot may take where every source hangs: the deadlines of the control plane, of the
 Kubernetes endpoint, of the Kubernetes API and of the metrics (30, 10, 30 and 60 s), each with a
-request that outlasts it. A claim that is older answers nobody: its owner is gone."""
+request that outlasts it; and of the look for checkpoints (20 s, outlasted by one listing and one
+read of the bucket). A claim that is older answers nobody: its owner is gone."""
 
 _ATTEMPTS = 20
 """Writes of one claim. Each conflict is another's progress, and nobody makes so much of it."""

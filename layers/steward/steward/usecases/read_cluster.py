@@ -132,7 +132,13 @@ def read_cluster(
         idle_ends=ends,
         invalid=reading.invalid if reading else (),
         checkpoints=find_evidence(
-            kubernetes.workloads, memory.preemptions.settled(), cluster, sources, checkpoints, clock
+            kubernetes.workloads,
+            kubernetes.events,
+            memory.preemptions.settled(),
+            cluster,
+            sources=sources,
+            store=checkpoints,
+            clock=clock,
         ),
     )
     return snapshot, last

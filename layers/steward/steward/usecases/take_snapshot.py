@@ -64,7 +64,7 @@ def clusters_wanted(
     )
 
 
-def take_snapshot(  # noqa: PLR0913 - a use case names every port that it needs
+def take_snapshot(
     cluster: ClusterPolicy,
     asked: datetime,
     scope: SnapshotScope = SnapshotScope.TICK,
@@ -74,7 +74,7 @@ def take_snapshot(  # noqa: PLR0913 - a use case names every port that it needs
     memories: MemoryStore,
     bus: Bus,
     clock: Clock,
-    checkpoints: CheckpointStore | None = None,
+    checkpoints: CheckpointStore,
 ) -> Outcome:
     """Read a cluster and announce the snapshot.
 
@@ -87,10 +87,8 @@ def take_snapshot(  # noqa: PLR0913 - a use case names every port that it needs
         already answered.
     scope : SnapshotScope
         What to read; a tick does not answer a wish for an audit.
-    sources, snapshots, memories, bus, clock
+    sources, snapshots, memories, bus, clock, checkpoints
         Ports.
-    checkpoints : CheckpointStore or None
-        What markers and heartbeats told of; None: nobody tells.
 
     Returns
     -------

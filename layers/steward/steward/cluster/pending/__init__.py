@@ -1,0 +1,1 @@
+"""What the `pending` detector works with: Kueue's messages, objects, and the sentence between them."""

@@ -1,0 +1,1 @@
+"""What the `preemptions` detector works with: counts, runs, losses, jobs in circles."""
