@@ -33,6 +33,7 @@ EVENTS = {
     "take_snapshot": "tick",
     "evaluate_snapshot": "idle_gpus",
     "reconcile_alerts": "evaluation",
+    "record_checkpoints": "heartbeat",
 }
 """The event that each function starts with."""
 
@@ -160,7 +161,7 @@ def _run(program: str, given: Any, running: Cloud) -> dict[str, Any]:
 
 @contextmanager
 def _seeded(running: Cloud) -> Iterator[Any]:
-    """Give a function that puts the bucket's memory and the table back to what they were."""
+    """Give a function that puts the bucket and the table back to what they were."""
     s3 = running.session.client("s3", endpoint_url=running.rig.url)
     dynamodb = running.session.client("dynamodb", endpoint_url=running.rig.url)
     bucket, table = running.variables["BUCKET"], running.variables["STATE_TABLE"]
@@ -169,6 +170,9 @@ def _seeded(running: Cloud) -> Iterator[Any]:
 
     def reset() -> None:
         s3.put_object(Bucket=bucket, Key=key, Body=memory)
+        for prefix in ("latest/", "claims/", "checkpoints/"):
+            for one in s3.list_objects_v2(Bucket=bucket, Prefix=prefix).get("Contents", []):
+                s3.delete_object(Bucket=bucket, Key=one["Key"])
         for item in dynamodb.scan(TableName=table)["Items"]:
             names = {name: item[name] for name in ("pk", "sk")}
             dynamodb.delete_item(TableName=table, Key=names)

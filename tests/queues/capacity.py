@@ -62,9 +62,7 @@ def _unhealthy(dialect: Dialect, folder: Path) -> None:
         name="train", team="research", created=at("08:00"), gpus=8, admitted=True,
         conditions=holds(at("08:00")),
     )  # fmt: skip
-    lost = machine(
-        0, ready=("False", at("10:03")), health="UnschedulablePendingReplacement"
-    )
+    lost = machine(0, ready=("False", at("10:03")), health="UnschedulablePendingReplacement")
     shaken = machine(1, ready=("Unknown", at("10:03")))
     back = machine(0, ready=("True", at("10:27")))
     others = machines()[2:]

@@ -1,6 +1,6 @@
 """All recordings of queues."""
 
-from tests.queues import borrowing, capacity, pending, preempting, triggers
+from tests.queues import borrowing, capacity, pending, preempting, refusals, triggers
 from tests.queues.scene import Recorded
 
 EVERY: tuple[Recorded, ...] = (
@@ -9,4 +9,5 @@ EVERY: tuple[Recorded, ...] = (
     *preempting.RECORDINGS,
     *capacity.RECORDINGS,
     *triggers.RECORDINGS,
+    *refusals.RECORDINGS,
 )

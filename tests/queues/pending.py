@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.handmade import Object, controller, pod
+from tests.handmade import Object
 from tests.queues.kit import (
     FLAVOR,
     GPU,
@@ -27,12 +27,10 @@ from tests.queues.scene import (
     finished,
     holds,
     machine,
-    machine_name,
     machines,
     refused,
     running_pod,
 )
-from tests.recordings import iso
 
 SMALL, MIDDLE = "ml.g6e.12xlarge", "ml.g5.12xlarge"
 LATELY, EARLY = at("11:50"), at("09:00")
@@ -78,7 +76,8 @@ def of(pod_set: str, *reasons: str) -> str:
 
 def unused(missing: object, resource: str = GPU, flavor: str = FLAVOR) -> str:
     return of(
-        "main", f"insufficient unused quota for {resource} in flavor {flavor}, {missing} more needed"
+        "main",
+        f"insufficient unused quota for {resource} in flavor {flavor}, {missing} more needed",
     )
 
 
@@ -87,9 +86,7 @@ def _queue(dialect: Dialect, case: str, nominal: int, reserved: int = 0, **more:
     return cluster_queue(dialect, queue_name(case), None, rows, **more)  # type: ignore[arg-type]
 
 
-def _waits(
-    dialect: Dialect, case: str, gpus: int, message: str | None, **more: object
-) -> Job:
+def _waits(dialect: Dialect, case: str, gpus: int, message: str | None, **more: object) -> Job:
     """A job with Kueue's answer; None: it was never looked at."""
     reason = "Inadmissible" if message and "Queue" in message else "Pending"
     if dialect.version == "0.18":
@@ -245,7 +242,7 @@ def _gang(d: Dialect) -> Case:
     told = 'topology "hyperpod-default" allows to fit only 2 out of 3 pod(s)'
     job = _waits(d, "gang", 3, of("main", told), flavor=MIDDLE, pods=3)
     busy = Job(
-        name="busy", team="gang", created=at("08:00"), gpus=2, admitted=True, flavor=MIDDLE,
+        name="gang-busy", team="gang", created=at("08:00"), gpus=2, admitted=True, flavor=MIDDLE,
         conditions=holds(at("08:00")),
     )  # fmt: skip
     rows = {MIDDLE: {GPU: Quota(nominal="12", reserved="2")}}
@@ -324,7 +321,9 @@ def _classless(d: Dialect) -> Case:
         d, "classless", 8, unused(4), name="classless-first", priority=75, created=at("11:55"),
         priority_class="production-training-priority",
     )  # fmt: skip
-    behind = _waits(d, "classless", 2, None, name="classless-second", priority=0, priority_class=None)
+    behind = _waits(
+        d, "classless", 2, None, name="classless-second", priority=0, priority_class=None
+    )
     return Case([head, behind], [_queue(d, "classless", 8, 4)])
 
 

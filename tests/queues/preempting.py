@@ -36,9 +36,7 @@ WAITS = (
     f"flavor {FLAVOR}, 8 more needed"
 )
 
-OWNERS_POLICY = POLICY.replace(
-    "buffer_accelerators: 18\n", "buffer_accelerators: 14\n"
-).replace(
+OWNERS_POLICY = POLICY.replace("buffer_accelerators: 18\n", "buffer_accelerators: 14\n").replace(
     "        channel: gpu-research\n",
     f"""\
         channel: gpu-research
@@ -129,7 +127,8 @@ def event(dialect: Dialect, job: Job, reason: str, when: str, message: str) -> O
 
 def _both_events(dialect: Dialect, job: Job, when: str, message: str) -> list[Object]:
     return [
-        event(dialect, job, reason, when, message) for reason in ("Preempted", "EvictedDueToPreempted")
+        event(dialect, job, reason, when, message)
+        for reason in ("Preempted", "EvictedDueToPreempted")
     ]
 
 
@@ -164,7 +163,13 @@ def _folder(
     time = at(when, day)
     running = [running_pod(job, time) for job in jobs if job.admitted]
     cluster(
-        folder, time, dialect, queues=_queues(dialect), jobs=jobs, pods=running, **more  # type: ignore[arg-type]
+        folder,
+        time,
+        dialect,
+        queues=_queues(dialect),
+        jobs=jobs,
+        pods=running,
+        **more,  # type: ignore[arg-type]
     )
 
 
@@ -179,7 +184,9 @@ def _thrice(dialect: Dialect, folder: Path) -> None:
     owner = _preemptor(day=-5)
     _folder(folder, "08:00", dialect, [owner, _job("train", holds(at("08:00", -5)), **started)], -5)
     hours = 0
-    for number, (back, day, ran) in enumerate((("10:00", -4, 25), ("16:00", -2, 53), ("22:00", 1, 77))):
+    for number, (back, day, ran) in enumerate(
+        (("10:00", -4, 25), ("16:00", -2, 53), ("22:00", 1, 77))
+    ):
         hours += ran
         job = _job(
             "train", runs_again(back, text, day), evictions=number + 1, past_seconds=hours * 3600,
@@ -232,7 +239,11 @@ def _told_often(dialect: Dialect, folder: Path) -> None:
     twice = _job("twice", preempted("11:50", text), evictions=2)
     wordy = _job("wordy", preempted("11:50", SINCE_15), evictions=3)
     events = [
-        *(one for when in ("11:10", "11:30", "11:50") for one in _both_events(dialect, often, when, text)),
+        *(
+            one
+            for when in ("11:10", "11:30", "11:50")
+            for one in _both_events(dialect, often, when, text)
+        ),
         *(one for when in ("11:10", "11:50") for one in _both_events(dialect, twice, when, text)),
         event(dialect, wordy, "Preempted", "11:05", SINCE_8),
         event(dialect, wordy, "Preempted", "11:25", SINCE_11),
@@ -353,13 +364,54 @@ def _turns(folder: Path) -> None:
             )  # fmt: skip
         return made
 
-    for done, when in ((0, "09:50"), (6, "10:28"), (9, "10:43")):
+    owner, text = _preemptor(), K19.preempted(OWNER, RECLAIMED)
+    brief = (
+        None,
+        # 10:05 to 10:25.
+        _brief(runs_again("10:27", text), 1, 1200, admitted=True),
+        # And 10:27 to 10:40, and 10:42 to 10:57.
+        _brief(preempted("10:57", text), 3, 1200 + 780 + 900, admitted=False),
+    )
+    for done, when, other in zip((0, 6, 9), ("09:50", "10:28", "10:58"), brief, strict=True):
         jobs = both(done)
         events = [
             event(K19, jobs[number % 2], "Preempted", turn, texts[number % 2])
             for number, turn in enumerate(TURNS[:done])
         ]
-        _folder(folder, when, K19, jobs, events=events)
+        everybody = [*jobs, owner, *([other] if other else [])]
+        _folder(folder, when, K19, everybody, events=events)
+
+
+def _brief(conditions: Sequence[Object], evictions: int, past: int, *, admitted: bool) -> Job:
+    return _job(
+        "brief", conditions, created=at("10:05"), evictions=evictions, past_seconds=past,
+        admitted=admitted,
+    )  # fmt: skip
+
+
+# --- how it ends ---------------------------------------------------------------------------------
+
+
+def _ends(folder: Path) -> None:
+    """Three jobs are preempted three times within the hour, and never again."""
+    control_plane(folder)
+    text = K19.preempted(OWNER, RECLAIMED)
+    owner = _preemptor()
+    names = ("calm", "done", "gone")
+    waiting = [_job(name, preempted("11:50", text), evictions=3) for name in names]
+    events = [
+        event(K19, job, "Preempted", when, text)
+        for job in waiting
+        for when in ("11:10", "11:30", "11:50")
+    ]
+    _folder(folder, "11:52", K19, [owner, *waiting], events=events)
+    back = {
+        name: _job(name, runs_again("12:30", text), evictions=3, admitted=True) for name in names
+    }
+    _folder(folder, "13:00", K19, [owner, *back.values()])
+    ended = [*runs_again("12:30", text), condition("Finished", "True", "Succeeded", at("11:00", 1))]
+    finished = _job("done", ended, evictions=3, admitted=True)
+    _folder(folder, "11:30", K19, [owner, back["calm"], finished], 1)
 
 
 RECORDINGS = (
@@ -416,8 +468,19 @@ RECORDINGS = (
         at("10:00"),
         at("11:00"),
         "30m",
-        "ping and pong evict each other nine times in forty minutes. Right: one finding, thrash, of "
-        "ping, which names both; 8 GPUs x (50 + 20) minutes.",
+        "ping and pong evict each other nine times in forty minutes; brief runs three times for 20 "
+        "minutes at most. Right: one finding, thrash, of ping, which names both, 8 GPUs x (50 + 20) "
+        "minutes; and one of brief, which gets nowhere.",
         _turns,
+    ),
+    Recorded(
+        "preempted-ends",
+        at("12:00"),
+        at("12:00", 7),
+        "24h",
+        "Three jobs are preempted at 11:10, 11:30 and 11:50, and never again; a day later one has "
+        "ended and one was deleted. Right: finished and released a day later, and expired after "
+        "seven days.",
+        _ends,
     ),
 )

@@ -1,7 +1,6 @@
 """A cluster with queues, written as a recording: its folders, its nodes, its control plane."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from textwrap import fill
@@ -45,9 +44,7 @@ class Recorded(NamedTuple):
         made.mkdir(parents=True)
         said = fill(self.note, 98, initial_indent="  ", subsequent_indent="  ")
         period = f"from: {iso(self.start)}\nto: {iso(self.end)}\ntick: {self.tick}\n"
-        (made / "recording.yaml").write_text(
-            f"cluster: ml-shared-01\n{period}note: >-\n{said}\n"
-        )
+        (made / "recording.yaml").write_text(f"cluster: ml-shared-01\n{period}note: >-\n{said}\n")
         self.contents(made)
         return made
 
@@ -182,7 +179,7 @@ def compute_quota(team: str, accelerators: int, borrow_limit: int) -> Object:
     }
 
 
-def cluster(  # noqa: PLR0913 - what a case is about, and nothing else
+def cluster(
     folder: Path,
     when: datetime,
     dialect: Dialect,
@@ -261,14 +258,3 @@ def metrics(folder: Path, lines: Iterable[str], name: str) -> None:
 def size(folder: Path) -> int:
     """Bytes of a recording."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def document(path: Path) -> Object:
-    """A file of a recording, to be changed."""
-    found: Object = json.loads(path.read_text())
-    return found
-
-
-def by_name(items: Iterable[Mapping[str, Object]]) -> dict[str, Mapping[str, Object]]:
-    """Objects by name."""
-    return {str(item["metadata"]["name"]): item for item in items}

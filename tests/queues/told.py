@@ -52,5 +52,6 @@ class Told:
 
     def at_the_end(self, subject: str) -> Line:
         """The same finding, as the last tick left it."""
-        (found,) = (line for line in self.open if line["subject"] == subject)
-        return found
+        (found,) = [line for line in self.open if line["subject"] == subject]
+        assert found["status"] == "firing"
+        return dict(found)

@@ -24,10 +24,10 @@ class Trigger(NamedTuple):
     """An event, and whether it asks for a snapshot; its job is due a minute before it comes."""
 
     name: str
-    asks: bool
     source: str
     kind: str
     detail: Object
+    asks: bool = True
 
 
 def _alarm(name: str, state: str, configuration: Object) -> Object:
@@ -93,46 +93,51 @@ _PREFIX = "gpu-steward-trigger"
 
 TRIGGERS = (
     Trigger(
-        "metric-alarm", True, "aws.cloudwatch", ALARM,
+        "metric-alarm", "aws.cloudwatch", ALARM,
         _alarm(f"{_PREFIX}-pending-ml-shared-01-eks", "ALARM", _of_metric()),
     ),
     Trigger(
-        "composite-alarm", True, "aws.cloudwatch", ALARM, _alarm(f"{_PREFIX}-crowded", "OK", _RULE)
+        "composite-alarm", "aws.cloudwatch", ALARM, _alarm(f"{_PREFIX}-crowded", "OK", _RULE)
     ),
-    Trigger("quota-change", True, "aws.sagemaker", CALL, _call("UpdateComputeQuota")),
+    Trigger("quota-change", "aws.sagemaker", CALL, _call("UpdateComputeQuota")),
     Trigger(
-        "failed-call", False, "aws.sagemaker", CALL,
+        "failed-call", "aws.sagemaker", CALL,
         _call("UpdateComputeQuota", error="ValidationException"),
+        asks=False,
     ),
     Trigger(
-        "cluster-event", True, "aws.sagemaker", "SageMaker HyperPod Cluster Event", _IN_GROUP
+        "cluster-event", "aws.sagemaker", "SageMaker HyperPod Cluster Event", _IN_GROUP
     ),
-    Trigger("exported-event", True, "gpu-steward", "Snapshot Requested", _EXPORTED),
+    Trigger("exported-event", "gpu-steward", "Snapshot Requested", _EXPORTED),
     Trigger(
-        "other-alarm", False, "aws.cloudwatch", ALARM,
+        "other-alarm", "aws.cloudwatch", ALARM,
         _alarm("gpu-steward-dead-letters", "ALARM", _of_metric()),
+        asks=False,
     ),
     Trigger(
-        "alarm-without-data", False, "aws.cloudwatch", ALARM,
+        "alarm-without-data", "aws.cloudwatch", ALARM,
         _alarm(f"{_PREFIX}-pending-ml-shared-01-eks", "INSUFFICIENT_DATA", _of_metric()),
+        asks=False,
     ),
     Trigger(
-        "node-health", True, "aws.sagemaker", "SageMaker HyperPod Cluster Node Health Event",
+        "node-health", "aws.sagemaker", "SageMaker HyperPod Cluster Node Health Event",
         _FAILED_NODE,
     ),
     Trigger(
-        "other-cluster", False, "aws.cloudwatch", ALARM,
+        "other-cluster", "aws.cloudwatch", ALARM,
         _alarm(f"{_PREFIX}-pending-ml-other-02-eks", "ALARM", _of_metric("ml-other-02-eks")),
+        asks=False,
     ),
     Trigger(
-        "cluster-state", True, "aws.sagemaker", "SageMaker HyperPod Cluster State Change",
+        "cluster-state", "aws.sagemaker", "SageMaker HyperPod Cluster State Change",
         {"ClusterArn": ARN, "ClusterName": "ml-shared-01", "ClusterStatus": "Updating"},
     ),
     Trigger(
-        "read-call", False, "aws.sagemaker", CALL, _call("ListComputeQuotas", read_only=True)
+        "read-call", "aws.sagemaker", CALL, _call("ListComputeQuotas", read_only=True),
+        asks=False,
     ),
     Trigger(
-        "asked-for", True, "gpu-steward", "Snapshot Requested", {"cluster": "ml-shared-01"}
+        "asked-for", "gpu-steward", "Snapshot Requested", {"cluster": "ml-shared-01"}
     ),
 )  # fmt: skip
 """Four minutes apart, the first at 10:04."""

@@ -199,9 +199,7 @@ def test_a_finding_opens_and_ends_once_and_what_is_open_is_in_the_summary(folder
         key = (line["detector"], line["subject"], line["reason"])
         assert (key in standing) is (line["status"] == "resolved")
         standing ^= {key}
-    rest = {
-        (line["detector"], line["subject"], line["reason"]) for line in ours(told[-1]["open"])
-    }
+    rest = {(line["detector"], line["subject"], line["reason"]) for line in ours(told[-1]["open"])}
     assert rest == standing
 
 

@@ -87,7 +87,8 @@ def test_the_first_line_tells_the_story() -> None:
                 "reason": "limit_binding",
                 "evidence": {},
             },
-            ":warning: Limit binding: 1 GPU · research · ClusterQueue/a/b/nvidia.com/gpu",
+            ":warning: Borrowing limit binds while others leave quota idle: 1 GPU borrowed · research"
+            " · nvidia.com/gpu on b",
         ),
     ],
 )
@@ -240,7 +241,7 @@ def test_a_card_about_the_cluster_is_the_platform_teams_and_shows_nothing_that_a
 
 
 def test_evidence_of_a_detector_without_words_of_its_own_is_listed() -> None:
-    finding = a_finding(detector="capacity", evidence={"health": "<Reboot>", "events": [1, 2]})
+    finding = a_finding(detector="governance", evidence={"health": "<Reboot>", "events": [1, 2]})
     seen = words(render(content(an_evaluation("12:00", finding), key=finding.key)))
     assert "• health: `&lt;Reboot&gt;`" in seen
 

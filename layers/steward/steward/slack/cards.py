@@ -129,6 +129,7 @@ def render_text(content: Mapping[str, Any]) -> str:
         *devices(content),
         _how_long(content),
         _cost(content),
+        _listed("*Why we think so*", lines(content)[0]),
         _about(content),
     ]
     todo = (

@@ -114,7 +114,8 @@ def preemptions(content: Mapping[str, Any]) -> Lines:
     """Say how often, by whom, what was lost, and what is known of checkpoints."""
     known = {**content["evidence"], **content["running"]}
     bound = "at least " if known.get("at_least") else ""
-    pro, contra = [], []
+    pro: list[str] = []
+    contra: list[str] = []
     days = known.get("period_hours", 0) / 24
     pro.append(f"Preempted {bound}{number(known.get('count', 0))} times in {number(days)} days")
     causes = [
