@@ -171,7 +171,9 @@ def _secrets(request: Request) -> Response:
 
 @contextmanager
 def _running(server: BaseWSGIServer) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve_forever, name="rig", daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="rig", daemon=True
+    )
     thread.start()
     try:
         yield

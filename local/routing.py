@@ -1,7 +1,6 @@
 """Who is started by what: read from the template's own rules, so that a replay routes as AWS would."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,9 +15,6 @@ from local.conditions import decide
 from steward.errors import ConfigError
 
 DEFAULT_BUS = "default"
-
-STACK = "gpu-steward"
-"""Name of the stack that the rig plays: alarms that ask for a snapshot begin with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +93,7 @@ def read_routes(template: Path, **parameters: str) -> Routes:
         A target or a bus is none of the template's resources, or a pattern cannot be spelt out.
     """
     document = load_template(template)
-    defaults = {name: each.get("Default", "") for name, each in document["Parameters"].items()}
-    known = defaults | parameters
+    known = _given(document["Parameters"], parameters)
     resources = decide(document, **parameters)["Resources"]
     functions = {
         name: resource["Properties"]["CodeUri"].rstrip("/").rpartition("/")[2]
@@ -168,19 +163,25 @@ def _rule(
     return Rule(name=name, bus=bus, pattern=text, targets=targets)
 
 
+def _given(kinds: Mapping[str, Mapping[str, Any]], given: Mapping[str, str]) -> dict[str, Any]:
+    """Give the parameters their values: a text, or the list that a text with commas stands for."""
+    values = {name: given.get(name, str(kind.get("Default", ""))) for name, kind in kinds.items()}
+    return {
+        name: value.split(",") if kinds[name]["Type"] == "CommaDelimitedList" else value
+        for name, value in values.items()
+    }
+
+
 def _spelt(node: Any, values: Mapping[str, Any]) -> Any:
-    """Spell a pattern out as CloudFormation does: the stack's name, and lists that were given."""
+    """Spell a pattern out as CloudFormation does, with the parameters that were given."""
     if isinstance(node, list):
         return [_spelt(item, values) for item in node]
     if not isinstance(node, dict):
         return node
     if set(node) == {"Ref"} and node["Ref"] in values:
-        return str(values[node["Ref"]]).split(",")
-    if set(node) == {"Fn::Sub"}:
-        text = re.sub(r"\$\{AWS::StackName\}", STACK, node["Fn::Sub"])
-        if "${" in text:
-            raise ConfigError(f"template.yaml: the rig cannot spell {text!r} out in a pattern")
-        return text
+        return values[node["Ref"]]
+    if any(name == "Ref" or name.startswith("Fn::") for name in node):
+        raise ConfigError(f"template.yaml: the rig cannot spell {node!r} out in a pattern")
     return {key: _spelt(item, values) for key, item in node.items()}
 
 

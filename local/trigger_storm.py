@@ -30,7 +30,7 @@ BATCH = 100
 WINDOW = timedelta(seconds=20)
 CONCURRENCY = 5
 POLLERS = 5
-TIMEOUT = 720.0
+TIMEOUT = 780.0
 """As the template has them: batch size, batching window, concurrency and timeout; and the pollers
 that Lambda begins a standard queue with."""
 

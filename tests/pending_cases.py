@@ -175,6 +175,14 @@ LACKS_8 = f"{REFUSED}insufficient unused quota for {GPU} in flavor {P5}, 8 more 
 FULL = (a_queue(a_row(16, reserved=16)),)
 
 
+PIECES: dict[str, Any] = {
+    "nodes": (a_node("a"), a_node("b"), a_node("c")),
+    "accelerators": (*in_use("a", 6), *in_use("b", 6), *in_use("c", 6)),
+    "cluster_queues": (a_queue(a_row(24, reserved=18)),),
+}
+"""Six GPUs free, two on each of three nodes."""
+
+
 def found(snapshot, memory=EMPTY, cluster=CLUSTER):
     """The one finding of a snapshot."""
     (finding,) = detect(snapshot, memory, cluster).findings

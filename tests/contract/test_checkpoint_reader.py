@@ -167,12 +167,40 @@ def test_without_the_jobs_name_in_it_a_location_is_searched_for_the_job(store: S
         [
             Stored("r/llm/runs/train/step-1", 40),
             Stored("r/llm/runs/train-2/step-9", 10),
-            Stored("r/train.pt", 10),
+            Stored("r/train-large.pt", 10),
         ]
     )
     assert storage.newest("r/") == "r/llm/runs/train/step-1"
     # A team that is called as the job: what lies above the location says nothing of it.
     assert storage.newest("r/", job="r") is None
+
+
+@pytest.mark.parametrize(
+    ("key", "job"),
+    [
+        ("train.pt", "train"),
+        ("train-step-100.pt", "train"),
+        ("2026/train_epoch3/model.bin", "train"),
+        ("train.ckpt-41", "train"),
+        ("train-global_step500/mp_rank_00", "train"),
+        # Of two jobs of which one is called as the other begins, the longer name is meant.
+        ("train-7b-step-100.pt", "train-7b"),
+    ],
+)
+def test_a_checkpoint_may_be_called_as_its_job_and_by_its_step(
+    store: Store, key: str, job: str
+) -> None:
+    storage = store([Stored(f"r/{key}")])
+    jobs = ("train", "train-7b", "7b", "rain", "step")
+    assert [one for one in jobs if storage.newest("r/", job=one)] == [job]
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["train-2.pt", "train-large.pt", "train-stepwise/1.pt", "retrain-step-1.pt", "trainstep1"],
+)
+def test_what_only_begins_as_the_job_is_another_jobs(store: Store, key: str) -> None:
+    assert store([Stored(f"r/{key}")]).newest("r/") is None
 
 
 def test_where_the_job_has_a_folder_nothing_else_is_its(store: Store) -> None:

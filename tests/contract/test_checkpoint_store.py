@@ -1,6 +1,7 @@
 """One suite for the store of told checkpoints: over moto's S3, and over its twin."""
 
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -67,9 +68,18 @@ def test_the_newest_few_of_each_kind_are_kept(objects: Objects) -> None:
     store = Checkpoints(objects)
     store.record(*TRAIN, beat(0, WrittenBy.MARKER))
     store.record(*TRAIN, *(beat(minute) for minute in range(1, KEPT + 3)))
-    # 18 heartbeats are two too many; they push out heartbeats, and no marker.
+    # Two heartbeats are too many; they push out heartbeats, and no marker.
     kept = [one.step for one in store.told(*TRAIN)]
     assert kept == [0, *range(3, KEPT + 3)]
+
+
+def test_a_run_s_last_heartbeat_outlives_six_hours_of_the_next_run_s(objects: Objects) -> None:
+    # Preempted at minute 5 and back at 10; then one every five minutes, and the next look at 360.
+    store = Checkpoints(objects)
+    store.record(*TRAIN, beat(4))
+    for minute in range(15, 361, 5):
+        store.record(*TRAIN, beat(minute))
+    assert store.told(*TRAIN)[0] == beat(4)
 
 
 def test_a_late_one_takes_its_place_or_is_too_old(objects: Objects) -> None:
@@ -100,11 +110,12 @@ def test_order_batches_and_repeats_change_nothing(told, random, size):
     shuffled = [*told, *told[:5]]
     random.shuffle(shuffled)
     together, apart = Checkpoints(InMemoryObjects()), Checkpoints(InMemoryObjects())
-    together.record(*TRAIN, *told)
-    for first in range(0, len(shuffled), size):
-        apart.record(*TRAIN, *shuffled[first : first + size])
+    with patch("steward.stores.checkpoints.KEPT", 16):
+        together.record(*TRAIN, *told)
+        for first in range(0, len(shuffled), size):
+            apart.record(*TRAIN, *shuffled[first : first + size])
     assert apart.told(*TRAIN) == together.told(*TRAIN)
-    # By the definition of what is kept: the newest 16 of each kind.
+    # By the definition of what is kept: the newest so many of each kind.
     for by in (WrittenBy.MARKER, WrittenBy.HEARTBEAT):
         times = sorted(one.at for one in {*told} if one.by is by)
         assert [o.at for o in together.told(*TRAIN) if o.by is by] == times[-16:]

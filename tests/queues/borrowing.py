@@ -166,6 +166,16 @@ ZERO = Case(
     {"zero": _gpus(8, 8, borrowing=0), "zero-lender": _gpus(8, borrowing=0)},
     [_runs("zero", 8, "10:00"), _waits("zero", 2, 2)],
 )
+ZERO_FULL = Case(
+    "barred",
+    # The same, and nothing lies idle either: still it waits for its own, not for the pool.
+    {"barred": _gpus(8, 8, borrowing=0), "barred-lender": _gpus(8, 8, borrowing=0)},
+    [
+        _runs("barred", 8, "10:00"),
+        _runs("barred", 8, "10:00", "barred-lender"),
+        _waits("barred", 2, 2),
+    ],
+)
 UNSET = Case(
     "unset",
     # Nothing limits it, 6 are left in the pool, and nobody waits.
@@ -256,7 +266,7 @@ def _branch(dialect: Dialect) -> Case:
 
 
 CASES = (
-    FULL, NOT_LENT, CONTENT, LATELY, NEARLY, NOT_YET, ZERO, UNSET, UNSET_FULL, BLOCKED,
+    FULL, NOT_LENT, CONTENT, LATELY, NEARLY, NOT_YET, ZERO, ZERO_FULL, UNSET, UNSET_FULL, BLOCKED,
 )  # fmt: skip
 
 
@@ -346,6 +356,22 @@ def _binding(dialect: Dialect, limit: int, folder: Path) -> None:
     )
 
 
+def _lowered(folder: Path) -> None:
+    """Research has borrowed 6 since 09:00: half of its limit, and all of it from 11:37 on."""
+    control_plane(folder)
+    runs = Job(
+        name="runs", team="research", created=at("08:00"), gpus=18, admitted=True,
+        conditions=holds(at("09:00")),
+    )  # fmt: skip
+    for when, limit in (("09:30", 12), ("11:37", 6)):
+        queues = [
+            _team(K19, "research", _gpus(12, 18, borrowing=limit)),
+            _team(K19, "platform-mlops", _gpus(11, borrowing=0)),
+        ]
+        pods = [running_pod(runs, at("09:00"))]
+        cluster(folder, at(when), K19, queues=queues, jobs=[runs], pods=pods)
+
+
 RECORDINGS = (
     *(
         Recorded(
@@ -356,7 +382,7 @@ RECORDINGS = (
             f"Cohorts in Kueue {dialect.version}, each of one case and on a flavor of its own; "
             "Kueue's metrics give +Inf, NaN and 0 for the limits. Right: full and kept are "
             "cluster_full, kept with what its neighbour keeps at home; content and nearly at_limit; "
-            "lately (20 minutes), notyet (90 %) and zero nothing; unset unbounded, drained "
+            "lately (20 minutes), notyet (90 %), zero and barred nothing; unset unbounded, drained "
             "unbounded and cluster_full; owner reclaim_blocked by cpu; tree limit_binding with the "
             "limit of its cohort beside it, branch nothing.",
             partial(_pools, dialect),
@@ -378,5 +404,14 @@ RECORDINGS = (
             partial(_binding, dialect, limit),
         )
         for dialect, limit in ((K12, 10), (K19, 12))
+    ),
+    Recorded(
+        "borrowing-lowered",
+        at("11:30"),
+        at("12:15"),
+        "5m",
+        "Research has borrowed 6 since 09:00, of a limit of 12 that becomes 6 at 11:37; nobody "
+        "waits. Right: at_limit at 12:10, half an hour after it was first seen at the new limit.",
+        _lowered,
     ),
 )

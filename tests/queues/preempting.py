@@ -209,14 +209,18 @@ def _counters(dialect: Dialect, folder: Path) -> None:
 
     young, elder = job("young", -2, 3, "09:00"), job("elder", -16, 7, "09:00")
     same = [owner, young, elder]
-    first = [*same, job("reset", -35, 12, "09:00"), job("anew", -1, 2, "09:00", uid="uid-anew-1")]
-    _folder(folder, "09:50", dialect, first)
-    _folder(folder, "10:20", dialect, [*same, job("reset", -35, None, "09:00")])
+    fast = job("fast", -35, 12, "09:00")
+    first = [*same, fast, job("reset", -35, 12, "09:00")]
+    _folder(
+        folder, "09:50", dialect, [*first, job("anew", -1, 2, "09:00", uid="uid-anew-1")]
+    )  # fmt: skip
+    _folder(folder, "10:20", dialect, [*same, fast, job("reset", -35, None, "09:00")])
     anew = _job(
         "anew", runs_again("10:45", text), created=at("10:35"), evictions=1, admitted=True,
         uid="uid-anew-2",
     )  # fmt: skip
-    _folder(folder, "10:50", dialect, [*same, job("reset", -35, 5, "10:45"), anew])
+    late = [job(name, -35, 5, "10:45") for name in ("fast", "reset")]
+    _folder(folder, "10:50", dialect, [*same, *late, anew])
 
 
 # --- told many times, in many words --------------------------------------------------------------
@@ -433,9 +437,9 @@ RECORDINGS = (
         at("10:00"),
         at("11:00"),
         "30m",
-        "Counters: of reset 12, then none, then 5, older than the period; of elder 7 all along, "
-        "older, too; of young 3 at the first look, made two days ago; of anew 2, then its Workload "
-        "is made anew and has 1. Right: reset 5, young 3, anew 3, and nothing of elder.",
+        "Counters: of reset 12, then none, then 5, of fast 12, then 5, older than the period; of "
+        "elder 7 all along, older, too; of young 3 at the first look, made two days ago; of anew 2, then its Workload "
+        "is made anew and has 1. Right: reset 5, fast 5, young 3, anew 3, and nothing of elder.",
         partial(_counters, K19),
     ),
     *(
@@ -470,7 +474,7 @@ RECORDINGS = (
         "30m",
         "ping and pong evict each other nine times in forty minutes; brief runs three times for 20 "
         "minutes at most. Right: one finding, thrash, of ping, which names both, 8 GPUs x (50 + 20) "
-        "minutes; and one of brief, which gets nowhere.",
+        "minutes; and brief without_checkpoint, in runs that were too short to reach one.",
         _turns,
     ),
     Recorded(

@@ -149,3 +149,37 @@ def test_history_alone_is_known_at_the_first_look(tmp_path, objects):
     replay(record(tmp_path, [a_heartbeat(-60, 1)]), lambda _: None)
     (found,) = evidence(objects, 10)
     assert [one.step for one in found.told] == [1]
+
+
+def counted(number, back):
+    """Preempted so many times since its creation, by its counter alone; it runs since `back`."""
+    made = workload(evicted=False)
+    made["status"]["conditions"][0]["lastTransitionTime"] = back.isoformat()
+    evictions = [{"reason": "Preempted", "underlyingCause": "", "count": number}]
+    made["status"]["schedulingStats"] = {"evictions": evictions}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("documents", "told"),
+    [
+        (None, ("without_checkpoint", "absent")),
+        ([a_file(-200)], ("with_checkpoint", "proven")),
+        # Older than the Workload, and by the run that still lasts: of no run that was ended.
+        ([a_file(-400), a_file(-10)], ("without_checkpoint", "absent")),
+    ],
+)
+def test_what_nobody_saw_is_judged_by_what_was_there_before_it_ran_again(
+    tmp_path, objects, documents, told
+):
+    handmade.header(tmp_path, START, START + timedelta(minutes=10))
+    made = counted(3, START - timedelta(hours=1))
+    handmade.kubernetes(tmp_path, START - timedelta(hours=1), workloads=[made])
+    if documents is not None:
+        handmade.write(tmp_path / "checkpoints" / "a.json", documents)
+    lines = []
+    replay(tmp_path, lines.append)
+    found = [one for one in lines if one.get("detector") == "preemptions" and "evidence" in one]
+    assert [(one["reason"], one["evidence"]["checkpoint"]) for one in found] == [told]
+    (look,) = evidence(objects, 0)
+    assert look.evicted == START - timedelta(hours=1)

@@ -165,3 +165,10 @@ def test_another_limit_ends_it_and_half_an_hour_begins_anew(limited):
         (stamp("11:45"), "resolved", "limit_binding", "quota_changed", 6),
     ]
     assert limited.open == []
+
+
+def test_a_limit_that_comes_down_to_what_is_borrowed_is_reached_from_then_on():
+    # The jobs are older than the limit: until 11:37 they took half of it.
+    (found,) = Told("borrowing-lowered", "borrowing").found
+    assert (found["at"], found["reason"]) == (stamp("12:10"), "at_limit")
+    assert stamp("11:37") <= found["since"] <= stamp("11:40")

@@ -28,7 +28,7 @@ def test_a_node_that_is_away_is_told_after_ten_minutes_and_ends_when_it_is_back(
     # Away since 10:03 and seen so from 10:05 to 10:25. 28 are promised, and 24 are there.
     rows = nodes.rows("at", "status", "subject", "reason", "severity", "since", "gpus")
     node = ("node_unhealthy", "warn", stamp("10:03"), 8)
-    quotas = ("quota_above_capacity", "warn", stamp("10:05"), 4)
+    quotas = ("quota_above_capacity", "warn", stamp("10:03"), 4)
     assert sorted(rows) == [
         (stamp("10:15"), "firing", FIRST, *node),
         (stamp("10:15"), "firing", FLAVOR, *quotas),

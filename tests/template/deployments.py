@@ -52,6 +52,9 @@ GIVEN = {
 }
 """Parameters of a deployment of each role that leaves nothing out that the role may have."""
 
+DEFAULTS = {"TriggerAlarmPrefix": "gpu-steward-trigger-"}
+"""Parameters that every role has, and that a deployment need not give."""
+
 
 def read(path: Path) -> Document:
     document: Document = json.loads(json.dumps(cfn_yaml.load(str(path))))
@@ -112,7 +115,7 @@ def _named(name: str, role: str) -> Any:
         return _PSEUDO[name]
     if name.endswith(("Arns", "Ids", "Buckets")):
         return GIVEN[role][name].split(",")
-    return GIVEN[role].get(name, f"<{name}>")
+    return GIVEN[role].get(name, DEFAULTS.get(name, f"<{name}>"))
 
 
 def faults(document: Document) -> list[str]:

@@ -1,12 +1,23 @@
 """The alarms that ask for a snapshot: in the stack for one cluster, in an example for each further one."""
 
 import json
+import re
 
 import pytest
 
-from tests.template.deployments import ROOT, Deploy, Document, faults, of_type, read, spelt
+from tests.template.deployments import (
+    DEFAULTS,
+    ROOT,
+    Deploy,
+    Document,
+    faults,
+    of_type,
+    read,
+    spelt,
+)
 
 ALARMS = ROOT / "examples" / "cluster-alarms.yaml"
+MEMBER = ROOT / "examples" / "member-events.yaml"
 
 
 @pytest.mark.parametrize("role", ["both", "spoke"])
@@ -50,17 +61,32 @@ def test_evictions_are_counted_by_their_sum_and_waiting_by_its_maximum(deployed:
 
 def test_the_example_makes_the_same_alarms_for_another_cluster(written: Document) -> None:
     example = of_type(read(ALARMS)["Resources"], "AWS::CloudWatch::Alarm")
-    said = (
-        json.dumps(example)
-        .replace("${NamePrefix}", "${AWS::StackName}")
-        .replace("EksCluster", "AlarmEksCluster")
-    )
+    said = json.dumps(example).replace("EksCluster", "AlarmEksCluster")
 
     assert json.loads(said) == of_type(written["Resources"], "AWS::CloudWatch::Alarm")
 
 
 def test_the_example_is_sound() -> None:
     assert faults(read(ALARMS)) == ["E9004 0 schedules instead of one"]
+
+
+def test_alarms_are_called_the_same_whatever_the_stack_is_and_never_as_one_about_the_stack(
+    written: Document,
+) -> None:
+    prefix = written["Parameters"]["TriggerAlarmPrefix"]
+    allowed = re.compile(prefix["AllowedPattern"])
+
+    assert DEFAULTS["TriggerAlarmPrefix"] == prefix["Default"]
+    assert allowed.search("ml-alerts-trigger-")
+    # Nothing would be every alarm, the steward's own among them; so would the stack's name be.
+    assert not [
+        name for name in ("", "gpu-steward-", "-trigger-x", "*-trigger-") if allowed.search(name)
+    ]
+    for example in (ALARMS, MEMBER):
+        same = read(example)["Parameters"]["TriggerAlarmPrefix"]
+        assert {key: same[key] for key in ("Default", "AllowedPattern", "Type")} == {
+            key: prefix[key] for key in ("Default", "AllowedPattern", "Type")
+        }
 
 
 def test_a_hub_that_reads_nothing_has_no_alarms(deploy: Deploy) -> None:

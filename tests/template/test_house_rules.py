@@ -128,7 +128,7 @@ BROKEN: list[tuple[str, str, Break]] = [
             "FunctionResponseTypes"
         ),
     ),
-    ("E9003", "below 4346 s", lambda t: properties(t, "TakeSnapshot").update(Timeout=721)),
+    ("E9003", "below 4706 s", lambda t: properties(t, "TakeSnapshot").update(Timeout=781)),
     ("E9003", "below 360 s", lambda t: properties(t, "Evaluations").pop("VisibilityTimeout")),
     ("E9003", "RedrivePolicy", lambda t: properties(t, "SnapshotRequests").pop("RedrivePolicy")),
     (

@@ -60,10 +60,12 @@ AGAIN = {"replay-name": "last-week"}
 HYPERPOD = {"cluster_state", "node_health", "cluster_event"}
 CALLS = {"quota_changed", "policy_changed", "cluster_changed"}
 ALARMS = {"metric_alarm", "composite_alarm"}
-WISHES = {"snapshot_requested", "preempted_event"}
+WISHES = {"snapshot_requested", "preempted_event", "asked by another"}
 
 EVERYTHING = {
-    **{n: sent("take_snapshot", n)[0] for n in HYPERPOD | CALLS | ALARMS | WISHES},
+    **{n: sent("take_snapshot", n)[0] for n in HYPERPOD | CALLS | ALARMS},
+    **{n: sent("take_snapshot", n)[0] for n in ("snapshot_requested", "preempted_event")},
+    "asked by another": an_event("my.pipeline", "Snapshot Requested", {"cluster": "ml-shared-01"}),
     "alarm, back": changed(METRIC_ALARM, state={"value": "OK"}),
     "call, other casing": changed(QUOTA_CHANGED, eventName="updateComputeQuota"),
     "marker": MARKER,
@@ -73,7 +75,7 @@ EVERYTHING = {
     "alarm without data": changed(METRIC_ALARM, state={"value": "INSUFFICIENT_DATA"}),
     "alarm of ours": changed(METRIC_ALARM, alarmName="gpu-steward-dead-letters"),
     "alarm of another": changed(METRIC_ALARM, alarmName="cpu-high"),
-    "alarm of another stack": changed(METRIC_ALARM, alarmName="gpu-steward-2-trigger-pending-ml"),
+    "alarm of another prefix": changed(METRIC_ALARM, alarmName="gpu-steward-2-trigger-pending-ml"),
     "call that failed": changed(QUOTA_CHANGED, errorCode="AccessDenied"),
     "call that reads": changed(QUOTA_CHANGED, eventName="DescribeComputeQuota"),
     "call of another service": changed(QUOTA_CHANGED, eventSource="ecs.amazonaws.com"),

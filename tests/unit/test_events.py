@@ -218,3 +218,21 @@ def test_a_queue_that_says_no_time_is_believed_no_time(stamp):
     assert record.sent is None
     with pytest.raises(PermanentError, match="no requested_at"):
         parse_request('{"cluster": "ml"}', "m", record.sent)
+
+
+def test_a_replays_alarms_ask_by_the_prefix_that_the_stack_is_given():
+    def asks(name, **parameters):
+        detail = {"alarmName": name, "state": {"value": "ALARM"}}
+        alarm = {
+            "detail-type": "CloudWatch Alarm State Change",
+            "source": "aws.cloudwatch",
+            "detail": detail,
+        }
+        return bool(routes_of(**parameters).matching("default", alarm))
+
+    # By default it is not the stack's name that counts.
+    assert asks("gpu-steward-trigger-evictions-ml-shared-01-eks")
+    assert not asks("gpu-steward-dead-letters")
+    other = {"TriggerAlarmPrefix": "ml-trigger-"}
+    assert asks("ml-trigger-pending", **other)
+    assert not asks("gpu-steward-trigger-pending", **other)

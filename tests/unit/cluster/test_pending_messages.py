@@ -2,7 +2,8 @@
 
 import pytest
 
-from steward.cluster.pending.messages import read_message
+from steward.cluster.kueue import Condition
+from steward.cluster.pending.messages import read_condition, read_message
 from steward.cluster.pending.reasons import Reason
 
 GPU, P5 = "nvidia.com/gpu", "ml.p5.48xlarge"
@@ -247,3 +248,31 @@ def test_a_topology_tells_how_many_pods_fit():
 def test_quota_that_lacks_comes_before_a_topology():
     text = f'{REFUSED}{LACKS.format(GPU, "p5")}, topology "default" doesn\'t allow to fit any of 4 pod(s)'
     assert read_message(text).reason is Reason.WAITING_FOR_QUOTA
+
+
+@pytest.mark.parametrize(
+    ("named", "text", "reason"),
+    [
+        # The words of a version to come, and the reasons that 0.18.5 began to write.
+        ("NoMatchingFlavor", "new words", Reason.UNKNOWN_FLAVOR),
+        ("WaitingForQuota", "new words", Reason.WAITING_FOR_QUOTA),
+        ("ExceedsMaxQuota", "", Reason.EXCEEDS_CAPACITY),
+        ("TopologyPlacementFailed", "new words", Reason.FRAGMENTATION),
+        ("WaitingForPreemptedWorkloads", "new words", Reason.WAITING_FOR_PREEMPTION),
+        # What may be many things is left to the objects.
+        ("Pending", "new words", None),
+        ("Misconfigured", "new words", None),
+        # A text has the numbers, so it comes first.
+        ("WaitingForQuota", f"{REFUSED}flavor {P5} not found", Reason.UNKNOWN_FLAVOR),
+    ],
+)
+def test_where_no_wording_is_known_the_reason_of_the_condition_speaks(named, text, reason):
+    refused = Condition(type="QuotaReserved", status=False, reason=named, message=text, since=None)
+    assert read_condition(refused).reason is reason
+
+
+def test_a_reservation_and_no_condition_at_all_say_nothing_of_a_wait():
+    text = f"{REFUSED}flavor {P5} not found"
+    held = Condition(type="QuotaReserved", status=True, reason="", message=text, since=None)
+    assert read_condition(held).reason is None
+    assert read_condition(None).reason is None

@@ -10,7 +10,7 @@ from tests.unit.detect.preemptions import HOUR, Kueue, a_condition, an_event, me
 U, J = "9d10-2", "31bb-2"
 TO = "Preempted to accommodate a workload "
 RECLAIM = "due to reclamation within the cohort"
-PATHS = "; preemptor path: /root/pool/speech-cq; preemptee path: /root/pool/vision-cq"
+PATHS = "; preemptor path: /all/pool/speech-cq; preemptee path: /all/pool/vision-cq"
 PRIORITIES = (
     "; preemptor effective priority: 70 (base: 70, boost: 0)"
     "; preemptee effective priority: 40 (base: 40, boost: 0)"

@@ -103,7 +103,7 @@ class Kueue:
                 if self.counts and counted
                 else ()
             ),
-            "past_seconds": int(past),
+            "past_seconds": int(past) if ended else None,  # Kueue: none before the first end
         }
         return Workload(**(given | self.changes))
 

@@ -19,6 +19,7 @@ from tests.unit.cluster.quotas import GPU, P5, cohort, queue, row
 from tests.unit.cluster.test_quota_sources import a_quota
 from tests.unit.detect.borrowing_cluster import (
     CLUSTER,
+    EMPTY,
     GENAI,
     MLOPS,
     MORNING,
@@ -433,6 +434,13 @@ def test_the_workloads_that_hold_the_quota_prove_the_window_at_the_first_tick():
     assert finding.since == at("10:40")
 
 
+def test_an_admission_proves_the_window_where_no_reservation_is_said():
+    # What is admitted holds its quota: since 10:00, two hours before the first look at noon.
+    admitted = (condition("Admitted", at("10:00")),)
+    (finding,) = look(workloads=(holds("big", 18, conditions=admitted), waits())).findings
+    assert (finding.reason, finding.since) == ("limit_binding", at("10:00"))
+
+
 def test_what_the_objects_do_not_prove_is_watched_for_the_window():
     # Jobs come and go at the limit: what runs now is new, and the limit was always reached.
     def jobs(when):
@@ -447,6 +455,57 @@ def test_what_the_objects_do_not_prove_is_watched_for_the_window():
         # First seen at 10:59, when the first of them began.
         assert len(found.findings) == (minutes >= 30)
     assert found.findings[0].since == at("10:59")
+
+
+def test_a_limit_that_comes_down_is_reached_from_when_it_was_first_seen():
+    # 18 since the morning: half of a limit of 12, and all of one of 6, which stands from 12:05 on.
+    # Before that the jobs prove nothing, however old they are.
+    jobs = (holds("big", 18),)
+    before = look(research(row(12, 12, reserved=18.0)), mlops(), workloads=jobs)
+    assert before.findings == ()
+    memory = before.memory
+    for minutes in range(5, 36, 5):
+        when = NOON + timedelta(minutes=minutes)
+        found = look(workloads=jobs, memory=memory, when=when)
+        memory = found.memory
+        assert len(found.findings) == (minutes >= 35), minutes
+    assert found.findings[0].since == at("12:05")
+
+
+def test_a_pool_is_full_since_a_lender_keeps_its_own_not_since_the_borrowers_came():
+    # 14 of 12 + 11 + 4 are in use, and somebody wants 4: 13 are left until platform-mlops keeps its
+    # 11 to itself, as the look of 12:05 shows; then 2. A limit of 12 binds nobody who borrows 2.
+    def seen(lender, when, memory=EMPTY):
+        borrower = research(row(12, 12, reserved=14.0))
+        jobs = (holds("big", 14), waits(created=at("10:00")))
+        queues = (borrower, lender, queue(GENAI, row(4, 4, reserved=0.0)))
+        return look(*queues, workloads=jobs, memory=memory, when=when)
+
+    found = seen(mlops(row(11, 6, reserved=0.0)), NOON)
+    assert found.findings == ()
+    for minutes in range(5, 36, 5):
+        keeps = mlops(row(11, 6, 0, reserved=0.0))
+        found = seen(keeps, NOON + timedelta(minutes=minutes), found.memory)
+        assert len(found.findings) == (minutes >= 35), minutes
+    (finding,) = found.findings
+    assert (finding.reason, finding.since) == ("cluster_full", at("12:05"))
+
+
+def test_another_quota_in_the_pool_ends_no_watch_that_goes_on():
+    # The pool is full before and after: that platform-mlops gets one more, and uses it, changes nothing.
+    def seen(quota, when, memory=EMPTY):
+        jobs = (
+            holds("big", 18),
+            holds("other", quota - 6, team="platform-mlops"),
+            waits(created=at("10:00")),
+        )
+        lender = mlops(row(quota, 6, reserved=float(quota - 6)))
+        borrower = research(row(12, 12, reserved=18.0))
+        return look(borrower, lender, workloads=jobs, memory=memory, when=when)
+
+    first = seen(11, NOON)
+    second = seen(12, at("12:05"), first.memory)
+    assert [f.since for f in (*first.findings, *second.findings)] == [at("10:00")] * 2
 
 
 def test_a_watch_that_was_broken_off_begins_anew():
@@ -621,10 +680,11 @@ def test_where_kueue_is_gone_so_are_the_queues():
 def test_without_localqueues_nobody_knows_who_waits():
     refused = {"kubernetes/localqueues": DENIED}
     found = look(memory=look().memory, refused=refused, local_queues=(), when=at("12:05"))
-    # Neither "nobody waits" nor an end of what was told.
+    # Neither "nobody waits" nor an end of what was told, which a line of its own holds.
     assert (found.findings, found.cleared) == ((), ())
-    assert [(line.subject, line.blind) for line in found.unknown] == [
-        ("kubernetes/localqueues", False)
+    assert [(line.subject, line.reason, line.blind) for line in found.unknown] == [
+        ("kubernetes/localqueues", UnknownReason.DENIED, False),
+        (SUBJECT, UnknownReason.DENIED, False),
     ]
     # A changed quota ends it all the same.
     changed = research(row(12, 12, reserved=18.0))
@@ -648,6 +708,38 @@ def test_a_queue_or_cohort_that_cannot_be_read_may_change_every_sum(part, name, 
     ]
 
 
+@pytest.mark.parametrize(
+    ("namespace", "told"),
+    [
+        # It may be the head that waited: neither "nobody waits" nor an end of that is known.
+        ("hyperpod-ns-research", set()),
+        # Who waits in another team's queue does not wait in this one.
+        ("hyperpod-ns-platform-mlops", {(SUBJECT, "at_limit")}),
+    ],
+)
+def test_a_workload_that_cannot_be_read_hides_who_waits_in_its_own_queue_only(namespace, told):
+    lost = {"kubernetes/workloads": (f"{namespace}/head",)}
+    found = look(
+        memory=look().memory, left_out=lost, when=at("12:05"), workloads=(holds("big", 18),)
+    )
+    assert reasons(found) == told
+    assert len(found.cleared) == len(told)
+
+
+def test_a_localqueue_that_cannot_be_read_hides_who_waits_behind_it():
+    # It is listed and says not where it leads, so research's head stands in no line that is known.
+    lost = {"kubernetes/localqueues": ("hyperpod-ns-research/queue",)}
+    found = look(
+        memory=look().memory, left_out=lost, local_queues=local_queues(MLOPS), when=at("12:05")
+    )
+    assert [(u.subject, u.reason, u.team, u.blind) for u in found.unknown] == [
+        ("LocalQueue/hyperpod-ns-research/queue", UnknownReason.UNREADABLE, "research", False),
+        (SUBJECT, UnknownReason.UNREADABLE, "research", False),
+    ]
+    # Neither "nobody waits" nor an end of what was told.
+    assert (found.findings, found.cleared) == ((), ())
+
+
 def test_a_workload_that_cannot_be_read_may_be_the_one_that_waits():
     lost = {"kubernetes/workloads": ("hyperpod-ns-research/lost",)}
     found = look(
@@ -658,7 +750,8 @@ def test_a_workload_that_cannot_be_read_may_be_the_one_that_waits():
         cluster_queues=(research(row(12, 6, reserved=12.0)), mlops()),
     )
     assert [(u.subject, u.team, u.blind) for u in found.unknown] == [
-        ("Workload/hyperpod-ns-research/lost", "research", False)
+        ("Workload/hyperpod-ns-research/lost", "research", False),
+        (SUBJECT, "research", False),
     ]
     assert (found.findings, found.cleared) == ((), ())
 

@@ -167,6 +167,7 @@ def test_an_instance_that_runs_and_does_not_become_a_node_is_told_after_ten_minu
     assert [len(of(one, "node_unhealthy")) for one in found] == [0, 0, 1]
     (finding,) = of(found[2], "node_unhealthy")
     assert (finding.evidence["why"], finding.since) == (["runs and is no node"], at("12:00"))
+    assert finding.damping_minutes == 0  # the ten minutes are over: not ten more
     joined = run(taken(at=at("12:15")), memory=found[2].memory)[0]
     assert ended(joined)[D] == "fixed"
     assert joined.memory.capacity.joining == {}
@@ -322,3 +323,31 @@ def test_severity_and_damping_are_the_policys():
 def test_a_condition_in_the_future_began_now():
     nodes = with_d(ready=False, since=at("12:00") + timedelta(minutes=3))
     assert of(run(taken(nodes))[0], "node_unhealthy")[0].since == at("12:00")
+
+
+def days(*states):
+    """Evaluate a cluster at times of a day; each state is the time, and since when node d is down."""
+    return run(
+        *(
+            taken(with_d(ready=since is None, since=at(since) if since else None), at=at(when))
+            for when, since in states
+        )
+    )
+
+
+def test_a_node_that_is_back_for_a_moment_keeps_the_beginning_that_was_told():
+    # Down at 10:00, told from 10:10 on; up at 10:15, and down again at 10:18: unseen for less than
+    # ten minutes, its alert has not ended.
+    *_, last = days(("10:00", "10:00"), ("10:10", "10:00"), ("10:15", None), ("10:20", "10:18"))
+    (finding,) = of(last, "node_unhealthy")
+    assert finding.since == at("10:00")
+    # Up for ten minutes: what comes then is another one.
+    *_, last = days(("10:00", "10:00"), ("10:10", "10:00"), ("10:15", None), ("10:26", "10:25"))
+    assert of(last, "node_unhealthy")[0].since == at("10:25")
+
+
+def test_a_node_that_was_never_told_of_begins_anew_with_its_next_fault():
+    # Down for five minutes: damped, and forgotten when it was up again.
+    *_, last = days(("10:00", "10:00"), ("10:05", None), ("10:10", "10:09"))
+    (finding,) = of(last, "node_unhealthy")
+    assert finding.since == at("10:09")

@@ -171,10 +171,31 @@ def test_errors_about_a_node_are_the_nodes():
     assert [f.subject for f in of(was_one, "node_unhealthy")] == [D]
 
 
-def test_an_instance_that_may_be_a_node_that_could_not_be_read_is_not_judged():
+def test_an_instance_that_may_be_a_node_that_could_not_be_read_is_judged_by_what_sagemaker_says():
     unread = replace(a_part("kubernetes/nodes"), left_out=("item 3",))
     parts = (unread, *(a_part(name) for name in PARTS if name != "kubernetes/nodes"))
-    assert subjects(run(failing(LIFECYCLE, parts=parts))[0]) == []
+    # Pending: it does not run. No longer listed: it may be a node still.
+    assert subjects(run(failing(LIFECYCLE, parts=parts))[0]) == [D]
+    assert subjects(run(failing(LIFECYCLE, parts=parts, instances=PENDING[:3]))[0]) == []
+
+
+def test_where_only_the_events_can_be_read_an_error_of_what_is_no_node_is_told_for_a_day():
+    dark = {"denied": ("sagemaker/ListClusterNodes", "sagemaker/DescribeCluster")}
+
+    def seen(when, *events, nodes=ABC):
+        return taken(nodes, (), (), at=when, events=events, **dark)
+
+    (found,) = run(seen(at("12:00"), LIFECYCLE, CREATION))
+    (finding,) = of(found, "provisioning_failed")
+    assert (finding.subject, finding.evidence["event_count"]) == (D, 2)
+    assert finding.gpus == 0  # nobody tells its type
+    nameless = event(1, at("11:50"), group=None)
+    assert subjects(run(seen(at("12:00"), nameless))[0]) == [D]
+    up = run(seen(at("12:05"), LIFECYCLE, CREATION, nodes=(*ABC, node("d"))), memory=found.memory)
+    assert ended(up[0])[D] == "fixed"
+    # both errors are of 11:50 the day before
+    old = run(seen(at("11:51") + timedelta(days=1), LIFECYCLE, CREATION), memory=found.memory)
+    assert ended(old[0])[D] == "expired"
 
 
 def test_a_failed_instance_with_errors_is_told_once_and_as_provisioning():

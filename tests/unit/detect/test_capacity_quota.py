@@ -9,7 +9,9 @@ from steward.cluster.policy import Severity
 from tests.builders import at
 from tests.unit.detect.capacity_cluster import (
     ABC,
+    EMPTY,
     FLAVOR,
+    LABEL,
     LETTERS,
     P5,
     QUEUES,
@@ -32,7 +34,8 @@ def test_three_of_four_nodes_serve_24_of_28():
     # 3 x 8 = 24 usable; 4 + 14 + 10 = 28 promised; 28 - 24 = 4
     first, second = run(taken(with_d(ready=False)), taken(with_d(ready=False), at=at("12:05")))
     (finding,) = of(first, "quota_above_capacity")
-    assert (finding.subject, finding.gpus, finding.since) == (FLAVOR, 4, at("12:00"))
+    # d is not Ready since 06:00
+    assert (finding.subject, finding.gpus, finding.since) == (FLAVOR, 4, at("06:00"))
     assert (finding.severity, finding.damping_minutes) == (Severity.WARN, 10)
     assert finding.evidence == {
         "quota": 28,
@@ -64,7 +67,36 @@ def test_three_of_four_nodes_serve_24_of_28():
         f"kubectl get nodes -l node.kubernetes.io/instance-type={P5} "
         "-L sagemaker.amazonaws.com/node-health-status"
     )
-    assert of(second, "quota_above_capacity")[0].since == at("12:00")  # first seen, not now
+    assert of(second, "quota_above_capacity")[0].since == at("06:00")
+
+
+def since(nodes, memory=EMPTY, **changes):
+    (found,) = run(taken(nodes, **changes), memory=memory)
+    (finding,) = of(found, "quota_above_capacity")
+    return finding.since
+
+
+def test_it_began_when_the_node_was_lost_that_was_one_too_many():
+    c, d = (
+        node(name, ready=False, since=at(when)) for name, when in (("c", "11:20"), ("d", "11:40"))
+    )
+    # 32, from 11:20 on 24, from 11:40 on 16: below 28 from the first, below 20 from the second.
+    assert since((*ABC[:2], c, d)) == at("11:20")
+    twenty = {"cluster_queues": (queue("research", 20.0),)}
+    assert since((*ABC[:2], c, d), **twenty) == at("11:40")
+    # Nobody says since when c is cordoned; with d it is too little since 11:40 at the latest.
+    cordoned = node("c", schedulable=False)
+    assert since((*ABC[:2], cordoned, d)) == at("11:40")
+    assert since((*ABC[:2], cordoned, node("d", schedulable=False))) == at("12:00")
+    # 40 were promised before a node was lost: first seen now.
+    assert since((*ABC, d), cluster_queues=(queue("research", 40.0),)) == at("12:00")
+
+
+def test_it_did_not_begin_before_the_last_look_that_did_not_find_it():
+    # d is lost since 11:40 and 24 sufficed until the quotas were raised, after 11:55.
+    looked = replace(EMPTY, at=at("11:55"))
+    assert since((*ABC, node("d", ready=False, since=at("11:40"))), looked) == at("11:55")
+    assert since((*ABC, node("d", ready=False, since=at("11:58"))), looked) == at("11:58")
 
 
 def test_quotas_that_the_nodes_just_serve_are_no_finding():
@@ -171,6 +203,17 @@ def test_a_flavor_that_names_the_type_has_nodes_whose_type_only_their_instance_t
     bare = tuple(node(name, instance_type=None, labels={}) for name in LETTERS)
     (found,) = run(taken(bare, running(*LETTERS)))
     assert found.findings == ()
+
+
+@pytest.mark.parametrize("labels", [{}, {LABEL: P5}])
+def test_a_node_whose_type_nobody_tells_is_not_taken_for_one_of_another_type(labels):
+    # Neither a label nor an instance says what they are; 4 x 8 serve 28, and 3 x 8 do not.
+    flavors = (ResourceFlavor(name=P5, node_labels=labels),)
+    dark = {"denied": ("sagemaker/ListClusterNodes", "sagemaker/DescribeCluster")}
+    bare = [node(name, instance_type=None, labels={}) for name in LETTERS]
+    for nodes, missing in ((tuple(bare), []), (tuple(bare[:3]), [4])):
+        (found,) = run(taken(nodes, (), (), resource_flavors=flavors, **dark))
+        assert [finding.gpus for finding in found.findings] == missing
 
 
 def test_a_ready_node_whose_instance_failed_is_no_capacity():

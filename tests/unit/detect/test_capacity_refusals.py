@@ -1,6 +1,7 @@
 """The capacity detector: what was refused is unknown, and ends nothing."""
 
 from copy import replace
+from datetime import timedelta
 
 from steward.cluster.kueue import Cohort
 from steward.cluster.snapshot import PartStatus
@@ -25,7 +26,7 @@ from tests.unit.detect.capacity_cluster import (
 )
 
 
-def test_without_nodes_the_detector_is_blind_and_forgets_nothing():
+def test_without_nodes_nothing_that_rests_on_them_begins_ends_or_is_forgotten():
     lost = run(taken(), taken(with_d(ready=False), at=at("12:05")))[1]
     blind, back = run(
         taken((), at=at("12:10"), denied=("nodes",)), taken(at=at("12:15")), memory=lost.memory
@@ -34,11 +35,44 @@ def test_without_nodes_the_detector_is_blind_and_forgets_nothing():
     assert [(line.subject, line.reason, line.blind) for line in blind.unknown] == [
         ("kubernetes/nodes", "denied", True)
     ]
-    assert blind.memory.capacity == lost.memory.capacity
+    remembered = (blind.memory.capacity.nodes, blind.memory.capacity.told)
+    assert remembered == (lost.memory.capacity.nodes, lost.memory.capacity.told)
     assert ended(back) == {FLAVOR: "fixed", D: "fixed"}
 
 
-def test_an_end_that_is_known_is_repeated_though_the_detector_is_blind():
+def test_without_nodes_a_failure_that_sagemaker_itself_tells_is_found():
+    # Kubernetes is refused as a whole; SageMaker says Failure of one, which needs no second witness.
+    failed = (*running(*"abc"), instance("d", "Failure"))
+    denied = {"denied": ("nodes", "clusterqueues", "cohorts", "resourceflavors")}
+    (found,) = run(taken((), failed, (group(3),), cluster_queues=(), **denied))
+    (finding,) = found.findings
+    assert (finding.subject, finding.evidence["why"]) == (D, ["Failure"])
+    # What runs, to SageMaker, may be a node or not.
+    (found,) = run(taken((), running(*LETTERS), cluster_queues=(), **denied))
+    assert found.findings == ()
+
+
+def test_a_node_that_no_group_ever_claimed_is_released_once_a_list_of_nodes_lacks_it():
+    # Nodes are readable and SageMaker is not: what is gone from a readable inventory is released.
+    dark = {"denied": ("sagemaker/ListClusterNodes", "sagemaker/DescribeCluster")}
+    found = run(
+        taken(with_d(ready=False), (), (), **dark), taken(ABC, (), (), at=at("12:05"), **dark)
+    )[1]
+    assert ended(found) == {D: "released"}
+    # 24 are left for 28, as before
+    assert [finding.subject for finding in found.findings] == [FLAVOR]
+
+
+def test_a_node_of_which_nobody_says_whether_it_is_missed_is_forgotten_after_a_day():
+    dark = {"denied": ("sagemaker/ListClusterNodes", "sagemaker/DescribeCluster")}
+    gone = [taken(ABC, (), (), at=at(when), **dark) for when in ("12:05", "23:55")]
+    next_day = taken(ABC, (), (), at=at("12:05") + timedelta(days=1), **dark)
+    _, first, evening, later = run(taken(instances=(), groups=(), **dark), *gone, next_day)
+    assert len(first.memory.capacity.nodes) == len(evening.memory.capacity.nodes) == 4
+    assert len(later.memory.capacity.nodes) == 3
+
+
+def test_an_end_that_is_known_is_repeated_though_nodes_are_refused():
     fixed = run(taken(with_d(ready=False)), taken(at=at("12:05")))[1]
     (blind,) = run(taken((), at=at("12:10"), denied=("nodes",)), memory=fixed.memory)
     assert ended(blind) == {FLAVOR: "fixed", D: "fixed"}

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from steward.cluster.accelerators import UnknownReason
 from steward.cluster.findings import Resolution
 from steward.cluster.snapshot import PartStatus
 from steward.detect.pending import detect
@@ -16,8 +17,14 @@ from tests.pending_cases import (
     FULL,
     LACKS_8,
     LOCAL,
+    P5,
+    PIECES,
+    REFUSED,
+    SPACE,
     a_condition,
+    a_node,
     a_queue,
+    a_row,
     a_workload,
     a_world,
     an_admitted,
@@ -141,3 +148,74 @@ def test_evidence_is_json():
     assert len(detection.findings) == 3
     for finding in detection.findings:
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+
+@pytest.mark.parametrize("part", ["localqueues", "clusterqueues", "cohorts"])
+def test_a_refused_list_does_not_make_a_reason_less_exact(part):
+    # Kueue's text says that quota lacks; that a limit stands in the way, only the queues show.
+    borrower = a_queue(a_row(8, 8, borrowing_limit=4), cohort="pool")
+    lender = a_queue(a_row(24), name="lender", cohort="pool")
+    world = {"cluster_queues": (borrower, lender)}
+    first = detect(a_world(a_workload(message=LACKS_8), **world), EMPTY, CLUSTER)
+    assert [one.reason for one in first.findings] == ["borrow_limit"]
+    hidden = a_world(a_workload(message=LACKS_8), refused={part: PartStatus.DENIED}, **world)
+    second = detect(hidden, first.memory, CLUSTER)
+    assert (second.findings, second.cleared) == ((), ())
+    # The line of the job is what holds its finding.
+    assert [(one.subject, one.reason) for one in second.unknown] == [
+        (f"kubernetes/{part}", UnknownReason.DENIED),
+        (f"PyTorchJob/{SPACE}/train", UnknownReason.DENIED),
+    ]
+    # Another text is news, whatever cannot be read.
+    text = f"{REFUSED}flavor {P5} not found"
+    hidden = a_world(a_workload(message=text), refused={part: PartStatus.DENIED}, **world)
+    third = detect(hidden, second.memory, CLUSTER)
+    assert [one.reason for one in third.findings] == ["unknown_flavor"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "part", "workloads", "world"),
+    [
+        ("fragmentation", "nodes", (a_workload(gpus=4),), PIECES),
+        ("fragmentation", "pods", (a_workload(gpus=4),), PIECES),
+        ("exceeds_capacity", "nodes", (a_workload(gpus=12),), {"nodes": (a_node("a"),)}),
+        (
+            "unknown_flavor",
+            "resourceflavors",
+            (a_workload(),),
+            {
+                "cluster_queues": (
+                    a_queue(
+                        a_row(8, flavor="ml.p6"),
+                        conditions=(a_condition("Active", true=False, reason="FlavorNotFound"),),
+                    ),
+                )
+            },
+        ),
+        (
+            "no_priority_class",
+            "workloadpriorityclasses",
+            (
+                a_workload(priority_class="gone", priority=0),
+                a_workload("first", priority=90, created=NOON),
+            ),
+            {},
+        ),
+    ],
+)
+def test_what_showed_a_reason_and_cannot_be_read_now_does_not_change_it(
+    reason, part, workloads, world
+):
+    first = detect(a_world(*workloads, **world), EMPTY, CLUSTER)
+    assert [one.reason for one in first.findings] == [reason]
+    refused = {part: PartStatus.DENIED}
+    gone = {"nodes": ()} if part == "nodes" else {}
+    hidden = a_world(*workloads, refused=refused, **(world | gone))
+    second = detect(hidden, first.memory, CLUSTER)
+    assert (second.findings, second.cleared) == ((), ())
+    assert (f"PyTorchJob/{SPACE}/train", UnknownReason.DENIED) in {
+        (one.subject, one.reason) for one in second.unknown
+    }
+    # Read again, it goes on as if nothing had been.
+    third = detect(a_world(*workloads, **world), second.memory, CLUSTER)
+    assert third.findings == first.findings

@@ -15,6 +15,7 @@ from tests.pending_cases import (
     GPU,
     LACKS_8,
     P5,
+    PIECES,
     REFUSED,
     SPACE,
     a_condition,
@@ -30,13 +31,6 @@ from tests.pending_cases import (
     reason_of,
     refused_with,
 )
-
-PIECES = {
-    "nodes": (a_node("a"), a_node("b"), a_node("c")),
-    "accelerators": (*in_use("a", 6), *in_use("b", 6), *in_use("c", 6)),
-    "cluster_queues": (a_queue(a_row(24, reserved=18)),),
-}
-"""Six GPUs free, two on each of three nodes."""
 
 
 @pytest.mark.parametrize(
@@ -291,3 +285,35 @@ def test_a_missing_priority_class_is_not_always_to_blame(plain, world):
     workload = a_workload("plain", **{"created": hours_ago(6), **plain})
     findings = detect(a_world(workload, a_workload("first"), **world), EMPTY, CLUSTER).findings
     assert "no_priority_class" not in {finding.reason for finding in findings}
+
+
+@pytest.mark.parametrize(
+    ("priority", "of_the_head"),
+    [
+        # 50 is some class's, or was written by hand: it is not what one without a class has.
+        (50, "production-training"),
+        # The head has its priority without a class: a class is not how one gets ahead here.
+        (0, None),
+    ],
+)
+def test_a_priority_class_is_not_missed_where_priorities_come_without(priority, of_the_head):
+    first = a_workload("first", priority_class=of_the_head)
+    plain = a_workload("plain", priority=priority, priority_class=None, created=hours_ago(6))
+    strict = (a_queue(strategy="StrictFIFO"),)
+    seen = detect(a_world(plain, first, cluster_queues=strict), EMPTY, CLUSTER)
+    told = {one.subject: one.reason for one in seen.findings}
+    assert told[f"PyTorchJob/{SPACE}/plain"] == "behind_head"
+
+
+def test_without_priority_classes_a_named_one_is_not_missed_and_the_refusal_is_said():
+    first = a_workload("first", priority=100, message=LACKS_8)
+    plain = a_workload("plain", priority=0, priority_class="gone", created=hours_ago(2.5))
+    refused = {"workloadpriorityclasses": PartStatus.DENIED}
+    seen = detect(a_world(first, plain, cluster_queues=FULL, refused=refused), EMPTY, CLUSTER)
+    assert {one.subject: one.reason for one in seen.findings} == {
+        f"PyTorchJob/{SPACE}/first": "waiting_for_quota",
+        f"PyTorchJob/{SPACE}/plain": "not_evaluated",
+    }
+    assert [(one.subject, one.blind) for one in seen.unknown] == [
+        ("kubernetes/workloadpriorityclasses", False)
+    ]

@@ -9,7 +9,7 @@ from steward.cluster.accelerators import Owner, UnknownReason
 from steward.cluster.policy import Severity
 from steward.cluster.snapshot import PartStatus
 from steward.detect.pending import detect
-from tests.builders import NOON, a_holder, an_accelerator
+from tests.builders import NOON, a_holder, a_part, an_accelerator
 from tests.pending_cases import (
     CLUSTER,
     EMPTY,
@@ -176,3 +176,36 @@ def test_a_pod_that_could_not_be_read_may_be_the_one():
     assert (line.subject, line.reason) == (f"PyTorchJob/{SPACE}/running", UnknownReason.UNREADABLE)
     elsewhere = {"pods": ("hyperpod-ns-audio/some-pod",)}
     assert found(a_world(held, left_out=elsewhere)).reason == "reserved_without_pods"
+
+
+def test_pods_whose_owners_could_not_be_read_may_be_anybodys():
+    # A JobSet's pods are owned by its Jobs: without the list of Jobs they are nobody's. As long as
+    # that lasts, the JobSet is not known to lack pods.
+    jobset = Owner(kind="JobSet", namespace=SPACE, name="running")
+    held = an_admitted(owner=jobset, owner_chain=(jobset,))
+    job = Owner(kind="Job", namespace=SPACE, name="running-workers-0")
+    pods = (
+        an_accelerator("gpu-0", holder=a_holder("running-workers-0-0", owner=job, workload=None)),
+    )
+    world = a_world(held, accelerators=pods)
+    denied = replace(world, parts=(*world.parts, a_part("kubernetes/jobs", PartStatus.DENIED)))
+    seen = detect(denied, EMPTY, CLUSTER)
+    assert seen.findings == ()
+    assert [(one.subject, one.reason) for one in seen.unknown] == [
+        ("kubernetes/jobs", UnknownReason.DENIED),
+        (f"JobSet/{SPACE}/running", UnknownReason.DENIED),
+    ]
+    # Where the Jobs could be read and lead nowhere, the pods are somebody else's.
+    read = replace(world, parts=(*world.parts, a_part("kubernetes/jobs")))
+    assert found(read).reason == "reserved_without_pods"
+
+
+def test_a_refused_list_of_owners_is_not_needed_where_every_job_has_its_pods():
+    job = Owner(kind="Job", namespace=SPACE, name="notebook")
+    pods = (
+        an_accelerator("gpu-0", holder=a_holder("running", workload="pytorchjob-running-a1b2c")),
+        an_accelerator("gpu-1", holder=a_holder("notebook-0", owner=job, workload=None)),
+    )
+    world = a_world(an_admitted(), accelerators=pods)
+    denied = replace(world, parts=(*world.parts, a_part("kubernetes/jobs", PartStatus.DENIED)))
+    assert detect(denied, EMPTY, CLUSTER).unknown == ()

@@ -142,6 +142,32 @@ def test_a_queue_that_names_a_flavor_that_does_not_exist(text):
     assert "contradiction" not in finding.evidence
 
 
+def test_a_queue_that_says_nothing_of_itself_names_a_flavor_that_does_not_exist():
+    # Kueue has not written the queue's condition Active yet: the flavors that are listed tell.
+    queue = a_queue(a_row(8, flavor="ml.p6"), conditions=())
+    finding = found(a_world(a_workload(created=NOON), cluster_queues=(queue,)))
+    assert (finding.reason, finding.evidence["flavors"]) == ("unknown_flavor", ["ml.p6"])
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        # Kueue knows the flavor: the list is older than it.
+        pytest.param({"conditions": (a_condition("Active"),)}, id="active"),
+        # A list without a single flavor says more of the list than of the queue.
+        pytest.param({"conditions": (), "resource_flavors": ()}, id="no flavors"),
+        pytest.param({"conditions": (), "left_out": "ml.p6"}, id="left out"),
+        pytest.param({"conditions": (), "left_out": "item 2"}, id="nameless"),
+    ],
+)
+def test_a_flavor_that_may_exist_is_not_missed(world):
+    queue = a_queue(a_row(8, flavor="ml.p6"), conditions=world["conditions"])
+    changes = {key: world[key] for key in ("resource_flavors",) if key in world}
+    if lost := world.get("left_out"):
+        changes["left_out"] = {"resourceflavors": (lost,)}
+    assert reason_of(a_workload(), cluster_queues=(queue,), **changes) == "not_evaluated"
+
+
 def test_a_flavor_is_not_missed_where_flavors_could_not_be_listed():
     queue = a_queue(a_row(8, flavor="ml.p6"), conditions=inactive("FlavorNotFound"))
     refused = {"resourceflavors": PartStatus.DENIED}

@@ -81,20 +81,32 @@ def test_one_pod_that_no_node_can_hold():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        # Kueue weighs quota, not nodes: that it waits for quota does not deny it.
-        (f"{REFUSED}insufficient unused quota for {GPU} in flavor {P5}, 8 more needed", GPU),
         (f'{REFUSED}topology "default" doesn\'t allow to fit any of 1 pod(s)', GPU),
+        ("words of a version that is not written yet", GPU),
         # Without the resource in any flavor the size does not matter.
         (f"{REFUSED}resource cpu unavailable in ClusterQueue", "cpu"),
     ],
 )
-def test_a_pod_that_no_node_can_hold_never_runs_whatever_it_waits_for(text, told):
+def test_a_pod_that_no_node_can_hold_is_why_its_placement_failed(text, told):
     workload = a_workload(gpus=12, message=text, created=NOON)
     queues = (a_queue(a_row(16, reserved=12)),)
     finding = found(a_world(workload, nodes=(a_node("a"),), cluster_queues=queues))
     assert finding.reason == ("exceeds_capacity" if told == GPU else "unknown_flavor")
     assert finding.evidence["resource"] == told
     assert ("contradiction" in finding.evidence) == (told == "cpu")
+
+
+def test_a_pod_that_no_node_can_hold_contradicts_that_it_waits_for_quota():
+    # 12 of 16 are in use and 12 are asked for: Kueue waits for 8 more. What it says is told, and that
+    # no node would hold the pod stands beside it.
+    text = f"{REFUSED}insufficient unused quota for {GPU} in flavor {P5}, 8 more needed"
+    queues = (a_queue(a_row(16, reserved=12)),)
+    workload = a_workload(gpus=12, message=text)
+    finding = found(a_world(workload, nodes=(a_node("a"),), cluster_queues=queues))
+    assert (finding.reason, finding.severity) == ("waiting_for_quota", Severity.INFO)
+    assert (finding.evidence["need"], finding.evidence["available"]) == (12, 4)
+    assert finding.evidence["objects_class"] == "exceeds_capacity"
+    assert "no node has more than 8 GPUs" in finding.evidence["contradiction"]
 
 
 def test_cpu_above_a_node_counts_too():

@@ -30,11 +30,11 @@ from tests.unit.detect.preemptions import (
 )
 
 
-def test_runs_shorter_than_start_up_and_a_checkpoint_page():
-    # 44 minutes each, where 15 + 30 are needed.
+def test_runs_shorter_than_start_up_and_a_checkpoint_are_named_and_page_nobody():
+    # 44 minutes each, where 15 + 30 are needed. Thrash takes two: one alone is none proven.
     ends = [NOON + n * HOUR for n in (1, 2, 3)]
     (finding,) = told(ticks(Kueue(runs=runs_of(44, *ends)), *ends)).findings
-    assert (finding.reason, finding.severity) == ("thrash", Severity.PAGE)
+    assert (finding.reason, finding.severity) == ("without_checkpoint", Severity.WARN)
     assert finding.evidence["loop"] == "short_runs"
     assert (finding.evidence["longest_run_minutes"], finding.evidence["needed_minutes"]) == (44, 45)
 
@@ -43,14 +43,14 @@ def test_one_run_of_the_last_three_that_was_long_enough_is_progress():
     ends = [NOON + n * HOUR for n in (1, 2, 3, 4)]
     runs = [*runs_of(20, *ends[:3]), *runs_of(45, ends[3])]
     (finding,) = told(ticks(Kueue(runs=runs), *ends)).findings
-    assert finding.reason == "without_checkpoint"
+    assert "loop" not in finding.evidence
 
 
 def test_a_long_run_before_the_last_three_does_not_help():
     ends = [NOON + n * 2 * HOUR for n in (1, 2, 3, 4)]
     runs = [*runs_of(110, ends[0]), *runs_of(20, *ends[1:])]
     (finding,) = told(ticks(Kueue(runs=runs), *ends)).findings
-    assert finding.reason == "thrash"
+    assert finding.evidence["loop"] == "short_runs"
 
 
 def test_a_short_run_with_a_checkpoint_is_progress():
@@ -61,22 +61,22 @@ def test_a_short_run_with_a_checkpoint_is_progress():
         for t in ends
     ]
     (finding,) = told(snapshots).findings
-    assert finding.reason == "with_checkpoint"
+    assert (finding.reason, "loop" in finding.evidence) == ("with_checkpoint", False)
 
 
 def test_runs_that_nobody_saw_apart_were_short_if_all_of_them_together_were():
     ends = [NOON + n * HOUR for n in (1, 2, 3)]
-    for minutes, reason in ((14, "thrash"), (16, "without_checkpoint")):
+    for minutes, short in ((14, True), (16, False)):
         (finding,) = told(ticks(Kueue(runs=runs_of(minutes, *ends)), ends[2])).findings
         # 3 x 14 = 42 minutes: no run can have had 45. 3 x 16 = 48: one of them might.
-        assert finding.reason == reason
+        assert ("loop" in finding.evidence) is short
 
 
 def test_a_run_of_unknown_length_is_not_called_short():
     ends = [NOON + n * HOUR for n in (1, 2, 3)]
     job = Kueue(runs=runs_of(20, *ends), changes={"past_seconds": None})
     (finding,) = told(ticks(job, *ends)).findings
-    assert finding.reason == "without_checkpoint"
+    assert "loop" not in finding.evidence
 
 
 def two_jobs(number, each=4 * MINUTE + 26 * timedelta(seconds=1)):
@@ -128,6 +128,38 @@ def test_two_jobs_seen_once_are_a_pair_by_their_counters_and_merged_events():
     (finding,) = told([seen(now, a.at(now), b.at(now), kueue_events=tuple(events))]).findings
     assert (finding.reason, finding.evidence["count"]) == ("thrash", 9)
     assert finding.evidence["loop"] == "pair"
+
+
+@pytest.mark.parametrize("past", [True, False])
+def test_two_jobs_seen_once_that_name_each_other_are_a_pair_by_their_counters_alone(past):
+    # 5 and 4 preemptions since both were created, an hour before the first: the last of either
+    # names the other, and 7 name nobody. A run had 100 / 5 minutes at most, on average.
+    a, b, turns = two_jobs(9)
+    hide = {} if past else {"past_seconds": None}
+    a, b = (replace(job, changes=hide) for job in (a, b))
+    now = turns[9]
+    (finding,) = told([seen(now, a.at(now), b.at(now))]).findings
+    assert (finding.reason, finding.severity) == ("thrash", Severity.PAGE)
+    assert [one["count"] for one in finding.evidence["jobs"]] == [5, 4]
+    assert finding.evidence["count"] == 9
+    # Whom nobody saw is not named as a preemptor.
+    assert sum(one["count"] for one in finding.evidence["preemptors"]) == 2
+
+
+def test_what_nobody_saw_is_no_turn_of_a_pair_where_a_third_took_part():
+    a, b, turns = two_jobs(9)
+    now = turns[9]
+    third = an_event(a, now - 2 * MINUTE, message=message("uid-c", "x"))
+    found = told([seen(now, a.at(now), b.at(now), kueue_events=(third,))]).findings
+    assert {f.reason for f in found} == {"without_checkpoint"}
+
+
+def test_what_nobody_saw_in_days_is_no_turn_of_a_pair():
+    # Five and four in four days: 19 hours and more from one to the next, for whom is not known.
+    a, b, turns = two_jobs(9)
+    a, b = (replace(j, created=NOON - 96 * HOUR, changes={"past_seconds": None}) for j in (a, b))
+    found = told([seen(turns[9], a.at(turns[9]), b.at(turns[9]))]).findings
+    assert {f.reason for f in found} == {"without_checkpoint"}
 
 
 def test_a_job_s_own_finding_ends_when_it_becomes_one_of_a_pair():
@@ -211,5 +243,5 @@ def test_when_one_of_a_pair_has_finished_the_pair_is_over():
     detection = detect(seen(NOON + HOUR, a.at(NOON + HOUR), done.at(NOON + HOUR)), memory, CLUSTER)
     # What is left is a's own: five runs, all too short.
     (finding,) = detection.findings
-    assert (finding.subject, finding.reason) == (f"PyTorchJob/{NS}/a", "thrash")
+    assert (finding.subject, finding.reason) == (f"PyTorchJob/{NS}/a", "without_checkpoint")
     assert (finding.evidence["loop"], finding.evidence["count"]) == ("short_runs", 5)

@@ -256,14 +256,22 @@ def test_what_a_marker_or_a_heartbeat_tells_is_proof_where_storage_cannot_be_lis
     assert finding.evidence["checkpoints"][0]["source"] == by.value
 
 
-def test_storage_is_trusted_before_a_marker_and_a_marker_before_a_heartbeat():
-    heartbeat = written(END - MINUTE, WrittenBy.HEARTBEAT)
+def test_the_last_proven_checkpoint_counts_whoever_tells_of_it():
+    heartbeat = written(END - HOUR / 4, WrittenBy.HEARTBEAT)
     marker = written(END - HOUR / 2, WrittenBy.MARKER)
     storage = a_look(written(END - HOUR))
-    assert judged(storage, told_of=(marker, heartbeat)).gpu_hours == 8
-    assert judged(told_of=(marker, heartbeat)).gpu_hours == 4
+    assert judged(storage).gpu_hours == 8
+    assert judged(storage, told_of=(marker,)).gpu_hours == 4
+    assert judged(storage, told_of=(marker, heartbeat)).gpu_hours == 2
     # Storage that shows nothing of this run does not contradict what was told of it.
     assert judged(a_look(written(START - HOUR)), told_of=(marker,)).gpu_hours == 4
+
+
+def test_of_several_that_tell_of_one_moment_the_most_trusted_is_named():
+    told_of = tuple(written(END - HOUR, by) for by in (WrittenBy.HEARTBEAT, WrittenBy.MARKER))
+    for looks, source in (((a_look(written(END - HOUR)),), "storage"), ((), "marker")):
+        finding = judged(*looks, told_of=told_of)
+        assert finding.evidence["checkpoints"][0]["source"] == source
 
 
 def test_what_was_written_after_the_preemption_proves_nothing_of_the_run():
@@ -336,7 +344,7 @@ def test_a_preemption_is_settled_ten_minutes_later_and_after_a_day_without_any_e
 
     def settled(when, checkpoints, memory):
         detection = told([seen(when, job.at(when), checkpoints=checkpoints)], memory)
-        return detection.memory, detection.memory.preemptions.settled()
+        return detection.memory, detection.memory.preemptions.settled().settled
 
     memory, none = settled(NOON + 9 * MINUTE, found, EMPTY)
     assert none == frozenset()
@@ -351,5 +359,134 @@ def test_a_preemption_is_settled_ten_minutes_later_and_after_a_day_without_any_e
 def test_what_waits_for_longer_than_the_period_stays_settled():
     job = Kueue(runs=[(START, END)], created=NOON - DAY)
     detection = told(ticks(job, NOON + 9 * DAY))
-    assert detection.memory.preemptions.settled() == {(job.uid, END)}
+    assert detection.memory.preemptions.settled().settled == {(job.uid, END)}
     assert detection.findings == ()
+
+
+# --- preemptions that nobody saw -----------------------------------------------------------------
+
+
+def unseen(*looks, **changes):
+    """Three runs of 90 minutes, seen once, an hour into the fourth; looked for up to its start."""
+    back = NOON - HOUR
+    ends = [NOON - n * HOUR for n in (20, 10, 2)]
+    job = Kueue(runs=[*runs_of(90, *ends), (back, None)], created=NOON - 23 * HOUR, **changes)
+    (finding,) = told(
+        [seen(NOON, job.at(NOON), checkpoints=(evidence(job, back, *looks),))]
+    ).findings
+    return finding
+
+
+def test_without_a_time_nothing_in_the_listing_is_nothing_in_any_run():
+    finding = unseen(a_look())
+    assert (finding.reason, finding.evidence["checkpoint"]) == ("without_checkpoint", "absent")
+    # 3 x 90 minutes on 8 GPUs, and nothing saved of it.
+    assert (finding.gpu_hours, finding.evidence["lost_at_least"]) == (36, False)
+    # The last of them was before the admission that still lasts.
+    assert finding.since == NOON - HOUR
+
+
+def test_without_a_time_an_object_older_than_the_workload_is_of_none_of_its_runs():
+    finding = unseen(a_look(written(NOON - 24 * HOUR)))
+    assert (finding.reason, finding.evidence["checkpoint"]) == ("without_checkpoint", "absent")
+
+
+def test_without_a_time_an_object_written_before_the_last_admission_is_of_a_run():
+    # Some run wrote it; how much each had lost by then nobody knows.
+    finding = unseen(a_look(written(NOON - 11 * HOUR)))
+    assert (finding.reason, finding.evidence["checkpoint"]) == ("with_checkpoint", "proven")
+    assert (finding.gpu_hours, finding.evidence["lost_at_least"]) == (None, True)
+
+
+def test_without_a_time_a_denied_listing_is_unreadable():
+    finding = unseen(a_look(status=LookStatus.DENIED))
+    assert finding.evidence["checkpoint"] == "unreadable"
+
+
+def seen_running(job, starts, looks):
+    """Seen at the beginning of each run alone, with what was found up to it."""
+    return [
+        seen(start, job.at(start), checkpoints=(evidence(job, start, look),))
+        for start, look in zip(starts, looks, strict=True)
+    ]
+
+
+def test_a_run_seen_to_begin_ends_when_its_admitted_seconds_are_over():
+    # Three runs of 90 minutes, each seen as it begins; an hour into each one object is written.
+    starts = [NOON + n * 2 * HOUR for n in range(4)]
+    runs = [(start, start + 90 * MINUTE) for start in starts[:3]]
+    job = Kueue(runs=[*runs, (starts[3], None)], created=NOON - HOUR)
+    looks = [a_look(), *(a_look(written(start + HOUR)) for start in starts[:3])]
+    (finding,) = told(seen_running(job, starts, looks)).findings
+    # Half an hour of each run on 8 GPUs.
+    assert (finding.reason, finding.gpu_hours) == ("with_checkpoint", 12)
+    # The first was an hour and a half after noon, and not when the next run began.
+    assert finding.since == NOON + 90 * MINUTE
+    assert finding.evidence["lost_at_least"] is False
+
+
+def test_a_run_seen_to_begin_that_wrote_nothing_lost_all_of_it_whatever_others_wrote():
+    # Only the first run wrote: 30 minutes of it are lost, and 90 of each of the others.
+    starts = [NOON + n * 2 * HOUR for n in range(4)]
+    runs = [(start, start + 90 * MINUTE) for start in starts[:3]]
+    job = Kueue(runs=[*runs, (starts[3], None)], created=NOON - HOUR)
+    once = a_look(written(NOON + HOUR))
+    (finding,) = told(seen_running(job, starts, [a_look(), once, once, once])).findings
+    assert finding.gpu_hours == 8 * (0.5 + 1.5 + 1.5)
+
+
+def test_a_checkpoint_of_the_run_before_proves_nothing_of_one_whose_start_nobody_saw():
+    # Evicted at ten, and again at noon; when it began between them is not known, and the only
+    # object is from half past nine.
+    first, second = NOON - 2 * HOUR, NOON
+    job = Kueue(runs=[*runs_of(60, first), *runs_of(60, second)], changes={"past_seconds": None})
+    look = a_look(written(first - HOUR / 2))
+    snapshots = [seen(t, job.at(t), checkpoints=(evidence(job, t, look),)) for t in (first, second)]
+    memory = told(snapshots).memory.preemptions
+    assert [e.proof.value for e in memory.evictions] == ["proven", "absent"]
+    # Half an hour of the first; of the second it is not known.
+    (finding,) = told(snapshots, cluster=ONCE).findings
+    assert (finding.gpu_hours, finding.evidence["lost_at_least"]) == (8 * 0.5, True)
+
+
+def test_the_first_admitted_seconds_that_kueue_tells_are_the_first_run_s():
+    # Before its first eviction a Workload has no such number: nothing, and not "not known".
+    end = NOON + 2 * HOUR
+    job = Kueue(runs=[(NOON, end), (end + HOUR, None)], created=NOON - HOUR)
+    assert job.at(NOON).past_seconds is None
+    snapshots = [seen(t, job.at(t)) for t in (NOON, end + HOUR)]
+    (one,) = told(snapshots).memory.preemptions.evictions
+    assert (one.started, one.ran) == (NOON, 2 * 3600)
+
+
+def test_a_preemption_without_a_time_is_looked_for_again_until_it_is_settled():
+    back = NOON - 20 * MINUTE
+    job = Kueue(runs=[(NOON - 3 * HOUR, NOON - HOUR), (back, None)], created=NOON - 4 * HOUR)
+    memory = told(ticks(job, NOON - 19 * MINUTE)).memory
+    looked = memory.preemptions.settled()
+    assert looked.waiting == ((job.uid, back),)
+    assert looked.counted == {job.uid: (1, NOON - 19 * MINUTE)}
+    found = evidence(job, back, a_look())
+    after = told([seen(NOON, job.at(NOON), checkpoints=(found,))], memory).memory
+    assert after.preemptions.settled().waiting == ()
+
+
+def test_an_event_that_comes_late_lets_its_preemption_be_judged_by_its_own_time():
+    # Counted once between eleven and its admission at half past eleven, and looked for up to then:
+    # an object of 11:20. The event says 11:10: what was written ten minutes later is not of that
+    # run, and up to 11:10 there was nothing.
+    back, evicted = NOON - 30 * MINUTE, NOON - 50 * MINUTE
+    job = Kueue(runs=[(NOON - 3 * HOUR, evicted), (back, None)], created=NOON - 4 * HOUR)
+    before = evidence(job, back, a_look(written(NOON - 40 * MINUTE)))
+    memory = told(
+        [
+            seen(NOON - HOUR, job.at(NOON - HOUR)),
+            seen(NOON - TICK, job.at(NOON - TICK), checkpoints=(before,)),
+        ]
+    ).memory
+    assert [e.proof.value for e in memory.preemptions.evictions] == ["proven"]
+    late = an_event(job, evicted)
+    look = evidence(job, evicted, a_look())
+    snapshot = seen(NOON, job.at(NOON), kueue_events=(late,), checkpoints=(look,))
+    (one,) = told([snapshot], memory).memory.preemptions.evictions
+    assert (one.at, one.proof.value, one.written) == (evicted, "absent", None)

@@ -5,12 +5,23 @@ from datetime import timedelta
 import pytest
 
 from local import bench_triggers, trigger_storm
+from local.replay import ROOT
+from local.routing import load_template
 from local.stage import Stage
-from local.trigger_storm import BATCH, BEGIN, CONCURRENCY, Storm, play
+from local.trigger_storm import BATCH, BEGIN, CONCURRENCY, TIMEOUT, WINDOW, Storm, play
 from steward.usecases.serve_requests import Served
 from tests.builders import a_cluster
 
 CLUSTER = a_cluster()
+
+
+def test_the_stage_is_set_as_the_template_has_it():
+    function = load_template(ROOT / "template.yaml")["Resources"]["TakeSnapshot"]["Properties"]
+    source = function["Events"]["SnapshotRequest"]["Properties"]
+    assert function["Timeout"] == TIMEOUT
+    assert source["BatchSize"] == BATCH
+    assert source["MaximumBatchingWindowInSeconds"] == WINDOW.total_seconds()
+    assert source["ScalingConfig"]["MaximumConcurrency"] == CONCURRENCY
 
 
 def test_actors_take_turns_in_the_order_of_their_times():

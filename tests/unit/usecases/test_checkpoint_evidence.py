@@ -8,9 +8,10 @@ import pytest
 
 from steward.cluster.accelerators import Owner
 from steward.cluster.checkpoints import CheckpointEvidence, Look, LookStatus, WrittenBy
-from steward.cluster.kueue import KueueEvent
+from steward.cluster.kueue import Evictions, KueueEvent
 from steward.cluster.memory import Memory
 from steward.cluster.policy import CheckpointLocation
+from steward.cluster.preemptions.memory import Looked
 from steward.errors import DeniedError, PermanentError, RetryableError
 from steward.usecases.checkpoint_evidence import MOST_EVICTIONS, find_evidence
 from steward.usecases.read_cluster import read_cluster
@@ -35,11 +36,20 @@ def a_cluster_with(*locations, **changes):
     return a_cluster(teams=(a_team(checkpoints=locations, **changes),))
 
 
-def find(*workloads, events=(), storage=None, told=None, settled=(), cluster=None, clock=None):
+def find(
+    *workloads,
+    events=(),
+    storage=None,
+    told=None,
+    settled=(),
+    looked=None,
+    cluster=None,
+    clock=None,
+):
     return find_evidence(
         workloads,
         events,
-        set(settled),
+        looked or Looked(settled=frozenset(settled)),
         cluster or a_cluster_with(PLACE),
         sources=storage or FakeStorage(),
         store=told,
@@ -233,3 +243,67 @@ def test_evidence_is_part_of_the_snapshot():
     )
     (found,) = snapshot.checkpoints
     assert (found.workload_uid, found.looks[0].uri, len(found.told)) == ("uid-train", FILLED, 1)
+
+
+# --- preemptions that nobody saw -----------------------------------------------------------------
+
+BACK = NOON - timedelta(minutes=8)
+
+
+def counted(number, **changes):
+    """Admitted again at BACK; its counter alone tells of its preemptions."""
+    admitted = a_condition(type="Admitted", reason="Admitted", since=BACK)
+    counter = Evictions(reason="Preempted", underlying_cause="", count=number)
+    return a_workload("train", admitted, evictions=(counter,), **changes)
+
+
+def asked(*workloads, **changes):
+    storage = FakeStorage()
+    find(*workloads, storage=storage, **changes)
+    return [before for _, _, before in storage.asked]
+
+
+def test_what_only_the_counter_tells_of_was_over_when_the_workload_was_admitted_again():
+    (found,) = find(counted(3))
+    assert (found.workload_uid, found.evicted) == ("uid-train", BACK)
+
+
+def test_a_counter_that_did_not_rise_asks_nobody_anything():
+    same = Looked(counted={"uid-train": (3, NOON - timedelta(minutes=5))})
+    assert asked(counted(3), looked=same) == []
+
+
+def test_a_counter_that_rose_or_was_reset_since_is_looked_up():
+    for before in (2, 12):
+        known = Looked(counted={"uid-train": (before, BACK - timedelta(minutes=1))})
+        assert asked(counted(3), looked=known) == [BACK]
+
+
+def test_a_counter_that_rose_without_an_admission_is_looked_up_as_of_now():
+    # The admission was seen before: it cannot be the one after the preemption.
+    known = Looked(counted={"uid-train": (2, BACK + timedelta(minutes=1))})
+    assert asked(counted(3), looked=known) == [NOON]
+
+
+def test_what_waits_for_another_look_is_looked_up_at_its_own_time():
+    known = Looked(counted={"uid-train": (3, NOON)}, waiting=(("uid-train", BACK),))
+    assert asked(counted(3), looked=known) == [BACK]
+    gone = Looked(waiting=(("uid-gone", BACK),))
+    assert asked(counted(3, uid="uid-new"), looked=gone) == [BACK]
+
+
+def test_without_a_counter_the_words_of_the_last_preemption_tell_of_it():
+    text = "Previously: Preempted to accommodate a workload (UID: u-1) due to something"
+    words = a_condition(type="Preempted", status=False, message=text, since=BACK)
+    admitted = a_condition(type="Admitted", reason="Admitted", since=BACK)
+    workload = a_workload("train", admitted, words)
+    assert asked(workload) == [BACK]
+    known = Looked(counted={"uid-train": (0, BACK + timedelta(minutes=1))})
+    assert asked(workload, looked=known) == []
+
+
+def test_a_preemption_with_a_time_comes_before_one_without():
+    # Only so many are looked up: of one that was seen more can be said.
+    found = find(*many(MOST_EVICTIONS), counted(3))
+    assert "uid-train" not in {one.workload_uid for one in found}
+    assert len(found) == MOST_EVICTIONS

@@ -12,7 +12,7 @@ from local.twins import InMemoryObjects
 from steward.clock import FixedClock
 from steward.cluster.planning import SnapshotScope
 from steward.cluster.snapshot import LastSnapshot
-from steward.errors import ConflictError
+from steward.errors import ConflictError, PermanentError, RetryableError
 from steward.stores.bucket import Snapshots
 from steward.stores.claims import Claims
 from steward.usecases.coalescing import LONGEST_SECONDS, SPACING, Turns, Wish
@@ -224,6 +224,57 @@ def test_a_claim_whose_answer_was_lost_is_still_ones_own():
     turn = turns.claim(event())
     assert turn.claim.owner == "a"
     assert turns.wait(turn) == turn
+
+
+class Broken(Claims):
+    """A store of claims that cannot be read, written, or either."""
+
+    def __init__(self, objects, *, reads=True, writes=True):
+        super().__init__(objects)
+        self.reads, self.writes = reads, writes
+
+    def load(self, cluster):
+        if not self.reads:
+            raise RetryableError("claims: 503")
+        return super().load(cluster)
+
+    def save(self, cluster, claim, tag):
+        if not self.writes:
+            raise PermanentError("claims: AccessDenied")
+        return super().save(cluster, claim, tag)
+
+
+@pytest.mark.parametrize("broken", [{"reads": False}, {"writes": False}])
+def test_where_no_claim_can_be_kept_the_snapshot_is_taken_all_the_same(broken):
+    door = Door()
+    door.claims = Broken(door.objects, **broken)
+    run = door.run("a")
+    turn = run.claim(event(-3))
+    assert not run.is_later(turn)
+    # It is taken unless one has begun since the wish, and given up without a word to others.
+    assert turn.start == after(-3)
+    run.give_up(turn)
+    assert door.claims.reads is False or door.claims.load("ml") == (None, None)
+
+
+def test_a_finished_snapshot_answers_though_no_claim_can_be_written():
+    door = Door()
+    door.claims = Broken(door.objects, writes=False)
+    door.finish(NOON)
+    assert door.run("a").claim(event(0)) is None
+
+
+def test_who_waits_takes_its_turn_though_claims_can_no_longer_be_read():
+    door = Door()
+    door.claims = Broken(door.objects)
+    door.run("a").claim(event(0))
+    door.clock.sleep(10)
+    run = door.run("b")
+    turn = run.claim(event(5))
+    door.claims.reads = False
+    assert run.wait(turn) == turn
+    # A minute after the first began.
+    assert door.clock.now() == turn.start == after(60)
 
 
 def test_who_never_gets_through_says_so():

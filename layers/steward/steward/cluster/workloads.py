@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from steward.cluster.accelerators import Owner
 from steward.cluster.amounts import accelerators_in
 from steward.cluster.kueue import Workload
 
@@ -11,10 +12,14 @@ PREEMPTED = "Preempted"
 """Type of a condition, and reason of an eviction."""
 
 
+def top_owner(workload: Workload) -> Owner | None:
+    """Find what stands above everything that a Workload is of, as far as it could be read."""
+    return workload.owner_chain[-1] if workload.owner_chain else workload.owner
+
+
 def subject_of(workload: Workload) -> str:
     """Name the job that a Workload is of: its top owner, else itself."""
-    owners = (*workload.owner_chain[-1:], workload.owner)
-    owner = next((owner for owner in owners if owner), None)
+    owner = top_owner(workload)
     return owner.subject if owner else f"Workload/{workload.namespace}/{workload.name}"
 
 
@@ -27,6 +32,12 @@ def reserves(workload: Workload) -> bool:
     """Whether it holds quota now: what is admitted holds it, whatever else is said."""
     held = workload.holds(QUOTA_RESERVED) or workload.holds(ADMITTED)
     return held and not finished(workload)
+
+
+def reserved_since(workload: Workload) -> datetime | None:
+    """Tell since when it holds quota: since its reservation, at the latest since its admission."""
+    held = (workload.condition(kind) for kind in (QUOTA_RESERVED, ADMITTED))
+    return next((one.since for one in held if one and one.status and one.since), None)
 
 
 def pending(workload: Workload) -> bool:

@@ -3,9 +3,9 @@
 Page: docs/detectors/capacity.md.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 
 from steward.cluster.accelerators import UnknownReason
@@ -16,7 +16,7 @@ from steward.cluster.capacity.inventory import DESCRIBE, EVENTS, LIST, NODES, In
 from steward.cluster.capacity.memory import CapacityMemory
 from steward.cluster.capacity.nodes import judge_nodes
 from steward.cluster.capacity.quota import COHORTS, FLAVORS, QUEUES, judge_quotas
-from steward.cluster.findings import Finding, Unknown
+from steward.cluster.findings import UNSEEN, Finding, Unknown
 from steward.cluster.incidents import Told, follow
 from steward.cluster.memory import Detection, Memory
 from steward.cluster.policy import ClusterPolicy
@@ -41,22 +41,17 @@ def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detect
     Returns
     -------
     Detection
-        At most one finding a node, instance group and flavor. Without Kubernetes' nodes nothing is
-        judged, neither what is wrong nor what has ended.
+        At most one finding a node, instance group and flavor. Without Kubernetes' nodes only what
+        SageMaker itself says of an instance is told.
     """
     refused = refusals(
         snapshot, NAME, blind=(NODES,), useful=(LIST, DESCRIBE, EVENTS, QUEUES, COHORTS, FLAVORS)
     )
     before = memory.capacity
-    if any(line.blind for line in refused):
-        told, cleared = follow(before.told, (), lambda _: None, snapshot.at)
-        capacity = replace(before, told=told)
-        return Detection(
-            memory=replace(memory, capacity=capacity), cleared=cleared, unknown=refused
-        )
     inventory = Inventory(snapshot, before.nodes)
     judged = _judge(snapshot, inventory, before)
-    findings = _continued(_findings(snapshot, inventory, judged, cluster), before.told)
+    found = _findings(snapshot, memory.at, inventory, judged, cluster)
+    findings = _continued(found, before.told, snapshot.at)
     ends = Ends(snapshot, inventory, judged)
     told, cleared = follow(before.told, findings, ends.resolution, snapshot.at)
     return Detection(
@@ -90,7 +85,11 @@ def _judge(snapshot: Snapshot, inventory: Inventory, before: CapacityMemory) -> 
 
 
 def _findings(
-    snapshot: Snapshot, inventory: Inventory, judged: Judged, cluster: ClusterPolicy
+    snapshot: Snapshot,
+    last: datetime | None,
+    inventory: Inventory,
+    judged: Judged,
+    cluster: ClusterPolicy,
 ) -> tuple[Finding, ...]:
     failures = judged.failures.faults
     found = chain(
@@ -101,7 +100,7 @@ def _findings(
             if f"Node/{name}" not in failures  # a subject carries one reason
         ),
         (
-            quota_finding(NAME, flavor, snapshot, cluster)
+            quota_finding(NAME, flavor, snapshot, last, cluster)
             for flavor in judged.quotas.flavors.values()
             if flavor.missing
         ),
@@ -109,10 +108,12 @@ def _findings(
     return tuple(sorted(found, key=lambda finding: finding.key))
 
 
-def _continued(findings: Iterable[Finding], told: Iterable[Told]) -> tuple[Finding, ...]:
-    """Keep the beginning of what has been told and has not ended."""
+def _continued(
+    findings: Iterable[Finding], told: Iterable[Told], at: datetime
+) -> tuple[Finding, ...]:
+    """Keep the beginning of what has been told and has not ended for good."""
     began: Mapping[str, datetime] = {
-        one.finding.key: one.finding.since for one in told if one.cleared is None
+        one.finding.key: one.finding.since for one in told if _goes_on(one, at)
     }
     return tuple(
         replace(finding, since=min(finding.since, began.get(finding.key, finding.since)))
@@ -120,10 +121,23 @@ def _continued(findings: Iterable[Finding], told: Iterable[Told]) -> tuple[Findi
     )
 
 
+def _goes_on(one: Told, at: datetime) -> bool:
+    """Tell whether its alert is still the same: it opened, and has not been unseen for long."""
+    if one.cleared is None:
+        return True
+    opened = one.cleared - one.finding.since >= timedelta(minutes=one.finding.damping_minutes)
+    return opened and at - one.cleared < UNSEEN
+
+
 def _held(
-    told: Iterable[Told], findings: Iterable[Finding], refused: Iterable[Unknown]
+    told: Iterable[Told], findings: Iterable[Finding], refused: Collection[Unknown]
 ) -> tuple[Unknown, ...]:
-    """Say of which subjects nobody can tell whether what was told of them has ended."""
+    """Say of which subjects nobody can tell whether what was told of them has ended.
+
+    A refusal of nodes says so of all of them.
+    """
+    if any(line.blind for line in refused):
+        return ()
     found = {finding.key for finding in findings}
     denied = any(line.reason is UnknownReason.DENIED for line in refused)
     reason = UnknownReason.DENIED if denied else UnknownReason.UNREADABLE

@@ -18,7 +18,7 @@ from steward.cluster.incidents import follow
 from steward.cluster.kueue import Workload
 from steward.cluster.memory import Detection, Memory
 from steward.cluster.pending import findings as say
-from steward.cluster.pending.explaining import Explainer
+from steward.cluster.pending.explaining import Explained, Explainer
 from steward.cluster.pending.findings import Case, limits_of, minutes, pending_finding, without_pods
 from steward.cluster.pending.pods import PODS, Pods, admitted
 from steward.cluster.pending.reasons import Reason
@@ -39,8 +39,25 @@ NAME = say.NAME
 _WORKLOADS = "kubernetes/workloads"
 _USEFUL = tuple(
     f"kubernetes/{resource}"
-    for resource in ("localqueues", "clusterqueues", "cohorts", "resourceflavors", "nodes", "pods")
+    for resource in (
+        "localqueues",
+        "clusterqueues",
+        "cohorts",
+        "resourceflavors",
+        "workloadpriorityclasses",
+        "nodes",
+        "pods",
+    )
 )
+
+
+_SHOWN_BY: Mapping[str, Sequence[str]] = {
+    Reason.FRAGMENTATION: ("kubernetes/nodes", PODS),
+    Reason.EXCEEDS_CAPACITY: ("kubernetes/nodes",),
+    Reason.UNKNOWN_FLAVOR: ("kubernetes/resourceflavors",),
+    Reason.NO_PRIORITY_CLASS: ("kubernetes/workloadpriorityclasses",),
+}
+"""What a reason may rest on beside queues and quotas."""
 
 
 def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detection:
@@ -61,12 +78,13 @@ def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detect
         One finding a job; one unknown line a job whose waiting cannot be explained, and one a
         refused call. Without workloads nothing but that.
     """
-    refused = refusals(snapshot, NAME, blind=(_WORKLOADS,), useful=_USEFUL)
+    pods = Pods(snapshot, memory.pending.pods_seen)
+    useful = (*_USEFUL, *pods.owners)
+    refused = refusals(snapshot, NAME, blind=(_WORKLOADS,), useful=useful)
     if not snapshot.readable(_WORKLOADS):
         return Detection(memory=memory, unknown=refused)
-    pods = Pods(snapshot, memory.pending.pods_seen)
-    cases = _cases(snapshot, pods)
     told = [one.finding for one in memory.pending.told if one.cleared is None]
+    cases = _cases(snapshot, pods, {one.subject: one for one in told})
     unknown = [
         *_unexplained(cases, snapshot, cluster),
         *_without_knowing(snapshot, pods, told, cluster),
@@ -87,20 +105,44 @@ def detect(snapshot: Snapshot, memory: Memory, cluster: ClusterPolicy) -> Detect
     )
 
 
-def _cases(snapshot: Snapshot, pods: Pods) -> Mapping[str, Sequence[Case]]:
+def _cases(
+    snapshot: Snapshot, pods: Pods, told: Mapping[str, Finding]
+) -> Mapping[str, Sequence[Case]]:
     """Explain every workload that waits, or holds quota in vain; by job, the longest first."""
     explainer = Explainer(snapshot)
     found: dict[str, list[Case]] = defaultdict(list)
     for workload in snapshot.workloads:
+        subject = subject_of(workload)
         if pending(workload):
             explained = explainer.explain(workload)
+            if part := _hidden(told.get(subject), workload, explained, snapshot):
+                explained = explained.without(part)
             case = Case(workload=workload, since=waiting_since(workload), explained=explained)
-            found[subject_of(workload)].append(case)
+            found[subject].append(case)
         elif pods.judged(workload) and (since := pods.without_since(workload)):
-            found[subject_of(workload)].append(without_pods(workload, since))
+            found[subject].append(without_pods(workload, since))
     for cases in found.values():
         cases.sort(key=lambda case: (case.since, case.workload.name))
     return found
+
+
+def _hidden(
+    before: Finding | None, workload: Workload, explained: Explained, snapshot: Snapshot
+) -> str | None:
+    """Name the part that had shown a reason which is not shown now, where it cannot be read."""
+    if before is None or explained.shown.reason == before.reason:
+        return None
+    same = (before.evidence.get("workload"), before.evidence.get("message"))
+    if same != (workload.name, explained.message):
+        return None  # another message is news, whatever cannot be read
+    return explained.unread or next(
+        (name for name in _SHOWN_BY.get(before.reason, ()) if not _whole(snapshot, name)), None
+    )
+
+
+def _whole(snapshot: Snapshot, name: str) -> bool:
+    part = snapshot.part(name)
+    return part is not None and snapshot.readable(name) and not part.left_out
 
 
 def _finding(cases: Sequence[Case], snapshot: Snapshot, cluster: ClusterPolicy) -> Finding | None:
@@ -144,9 +186,10 @@ def _without_knowing(
         subject = subject_of(workload)
         if not admitted(workload) or pods.judged(workload):
             continue
-        # A refused list says so once; a pod that was left out concerns the job that may own it.
+        # Refused pods say so once; one that was left out, or whose owners were not read, may be this
+        # job's.
         if pods.readable or subject in told_of:
-            reason = _why(snapshot, PODS)
+            reason = _why(snapshot, pods.hidden_by(workload))
             gpus = accelerators_of(workload)
             yield _unknown(subject, reason, workload.namespace, cluster, gpus)
 

@@ -78,7 +78,7 @@ def _ended(finding: Finding, snapshot: Snapshot, subjects: Subjects) -> Resoluti
     """Tell how a job's preemptions came to an end; None where it may only not have been seen."""
     there = set(subjects.by_uid.values())
     jobs = covers(finding)
-    if any(over(subject, snapshot, subjects) for subject in jobs):
+    if not over(snapshot, subjects).isdisjoint(jobs):
         return Resolution.FINISHED
     if all(subject in there for subject in jobs):
         return Resolution.EXPIRED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
@@ -29,6 +30,13 @@ _DENIED = (
 )
 _FOLDERS = ("/", "_$folder$")
 """How the keys of empty objects end that consoles and file systems keep in place of folders."""
+
+
+_OF_A_CHECKPOINT = (
+    r"[._-](?:global[._-]?)?(?:step|epoch|iter(?:ation)?|ckpt|checkpoint)s?(?![a-z]).*"
+    r"|\.(?:pt|pth|ckpt|bin|safetensors|tar)"
+)
+"""What may follow a job's name in that of its checkpoint; anything else names another job."""
 
 
 class _Object(NamedTuple):
@@ -74,7 +82,8 @@ class S3Checkpoints:
         """Find the newest checkpoint of a job that is not later than a time.
 
         Of a location without `{job}`, the folder named for the job counts, if there is anything in
-        it; else whatever has the job's name as a part of its path.
+        it; else whatever has the job's name as a part of its path, alone or before what a checkpoint
+        is called.
         """
         if not location.uri.startswith(S3):
             raise PermanentError(f"{location.uri}: only {S3} can be listed; correct the location")
@@ -83,10 +92,11 @@ class S3Checkpoints:
         if JOB in prefix:
             found = self._list(bucket, prefix.replace(JOB, job))
         else:
+            own = re.compile(f"{re.escape(job)}(?:{_OF_A_CHECKPOINT})?", re.IGNORECASE)
             found = self._list(bucket, f"{prefix}{job}/") or tuple(
                 one
                 for one in self._list(bucket, prefix)
-                if job in one.key.removeprefix(prefix).split("/")
+                if any(map(own.fullmatch, one.key.removeprefix(prefix).split("/")))
             )
         counted = (o for o in found if o.at <= before and _is_marked(o.key, location.marker))
         newest = max(counted, key=lambda one: (one.at, one.key), default=None)

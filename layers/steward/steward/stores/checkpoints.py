@@ -13,8 +13,9 @@ from steward.stores.stored import decode, encode
 SCHEMA = 1
 """Version of the stored form."""
 
-KEPT = 16
-"""Checkpoints of a job that are kept of each kind: evictions are looked up within a few ticks."""
+KEPT = 128
+"""Checkpoints of a job that are kept of each kind. A preemption is looked up at the next tick, and by
+then the next run may have written: ten hours of one every five minutes."""
 
 ATTEMPTS = 5
 """Writes that are tried before the conflict is the caller's."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from steward.cluster.checkpoints import CheckpointEvidence, Look, LookStatus, Written, WrittenBy
-from steward.cluster.preemptions.shown import shown
+from steward.cluster.preemptions.shown import (
+    last_words,
+    latest_end,
+    preemptions_counted,
+    shown,
+)
 from steward.cluster.workloads import subject_of
 from steward.errors import DeniedError, StewardError
 from steward.telemetry import logger
@@ -16,6 +21,7 @@ from steward.usecases.checkpoint_places import S3, of_job, of_namespace
 if TYPE_CHECKING:
     from steward.cluster.kueue import KueueEvent, Workload
     from steward.cluster.policy import CheckpointLocation, ClusterPolicy
+    from steward.cluster.preemptions.memory import Looked
     from steward.ports import CheckpointReader, CheckpointStore, Clock, Sources
 
 MOST_EVICTIONS = 50
@@ -26,7 +32,7 @@ LOOKING_TIME = timedelta(seconds=20)
 def find_evidence(
     workloads: Sequence[Workload],
     events: Sequence[KueueEvent],
-    settled: Collection[tuple[str, datetime]],
+    looked: Looked,
     cluster: ClusterPolicy,
     *,
     sources: Sources,
@@ -41,8 +47,8 @@ def find_evidence(
         As Kueue has them now: each knows its last eviction, until it is admitted again.
     events : sequence of KueueEvent
         Of the last hour: they also tell of what was admitted again between two ticks.
-    settled : collection of (str, datetime)
-        Evictions (Workload UID, time) that need no look any more.
+    looked : Looked
+        What needs no look any more, and what needs another one.
     cluster : ClusterPolicy
         Whose teams say where they write.
     sources, store, clock
@@ -51,10 +57,11 @@ def find_evidence(
     Returns
     -------
     tuple of CheckpointEvidence
-        By time of the eviction. Those of the newest evictions, where not all could be looked up:
-        storage changes, and tells less of an older one.
+        By time of the eviction; of one that nobody saw, the latest that it can have been. Those of
+        the newest evictions, where not all could be looked up: storage changes, and tells less of
+        an older one.
     """
-    evictions = _evictions(workloads, events, settled)
+    evictions = _evictions(workloads, events, looked, clock.now())
     if not evictions:
         return ()
     until = clock.now() + LOOKING_TIME
@@ -80,18 +87,33 @@ class _Eviction(NamedTuple):
 def _evictions(
     workloads: Sequence[Workload],
     events: Sequence[KueueEvent],
-    settled: Collection[tuple[str, datetime]],
+    looked: Looked,
+    now: datetime,
 ) -> list[_Eviction]:
-    """Evictions to be looked up, the newest first."""
+    """Evictions to be looked up: those with a time first, of each kind the newest first."""
     by_uid = {workload.uid: workload for workload in workloads}
-    found = [
-        _Eviction(one.at, uid, by_uid[uid].namespace, subject_of(by_uid[uid]).rpartition("/")[2])
-        for uid, several in shown(workloads, events).items()
+    seen = shown(workloads, events)
+    timed = {(uid, one.at) for uid, several in seen.items() for one in several}
+    unseen = {*looked.waiting, *_unseen(by_uid.values(), looked, now)} - timed
+    return [
+        _Eviction(at, uid, by_uid[uid].namespace, subject_of(by_uid[uid]).rpartition("/")[2])
+        for several in (timed - looked.settled, unseen)
+        for uid, at in sorted(several, key=lambda one: (one[1], one[0]), reverse=True)
         if uid in by_uid
-        for one in several
-        if (uid, one.at) not in settled
     ]
-    return sorted(found, reverse=True)
+
+
+def _unseen(
+    workloads: Iterable[Workload], looked: Looked, now: datetime
+) -> Iterator[tuple[str, datetime]]:
+    """Find what Kueue counted, or tells of, since a Workload was last seen."""
+    for workload in workloads:
+        known, seen = looked.counted.get(workload.uid, (0, workload.created))
+        counted, words = preemptions_counted(workload), last_words(workload)
+        told = counted != known if counted else words is not None and words.at > seen
+        if told:
+            latest = latest_end(workload)
+            yield workload.uid, latest if latest and seen < latest <= now else now
 
 
 class _Search:

@@ -58,11 +58,17 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim of this invocation: at its start, which may be later than now, the snapshot is taken."""
+    """A claim of this invocation: at its start, which may be later than now, the snapshot is taken.
+
+    Attributes
+    ----------
+    tag : str or None
+        What the claim was written under; None where it could not be kept.
+    """
 
     wish: Wish
     claim: Claim
-    tag: str
+    tag: str | None
 
     @property
     def start(self) -> datetime:
@@ -100,13 +106,25 @@ class Turns:
     def claim(self, wish: Wish) -> Turn | None:
         """Claim the snapshot that answers a wish; None where another one answers it.
 
+        Claims spare reads and must not prevent one: where none can be kept, the turn is now, and only
+        a snapshot that another has finished answers the wish.
+
         Raises
         ------
-        StewardError
-            The bucket failed, or others kept claiming: the request may be repeated.
+        ConflictError
+            Others kept claiming: the request may be repeated.
         """
         # A time that is yet to come is another clock's: no snapshot would ever answer it.
         wish = replace(wish, asked=min(wish.asked, self._clock.now()))
+        try:
+            return self._claim(wish)
+        except ConflictError:
+            raise
+        except StewardError as error:
+            logger.warning("no claim", cluster=wish.cluster, error=str(error))
+            return self._unclaimed(wish)
+
+    def _claim(self, wish: Wish) -> Turn | None:
         for _ in range(_ATTEMPTS):
             found, tag = self._claims.load(wish.cluster)
             now = self._clock.now()
@@ -137,7 +155,11 @@ class Turns:
         while True:
             if (seconds := (turn.start - self._clock.now()).total_seconds()) > 0:
                 self._clock.sleep(seconds)
-            _, tag = self._claims.load(turn.wish.cluster)
+            try:
+                _, tag = self._claims.load(turn.wish.cluster)
+            except StewardError as error:
+                logger.warning("claim not read", cluster=turn.wish.cluster, error=str(error))
+                return turn
             if tag == turn.tag:
                 return turn
             again = self.claim(turn.wish)
@@ -147,10 +169,18 @@ class Turns:
 
     def give_up(self, turn: Turn) -> None:
         """Let others take the snapshot that this invocation did not; what a crash leaves expires."""
+        if turn.tag is None:
+            return
         try:
             self._claims.save(turn.wish.cluster, replace(turn.claim, failed=True), turn.tag)
         except StewardError as error:  # somebody else has it already, or it expires by itself
             logger.warning("claim left", cluster=turn.wish.cluster, error=str(error))
+
+    def _unclaimed(self, wish: Wish) -> Turn:
+        claim = Claim(
+            start=wish.asked, scope=wish.scope, owner=self._owner, events_after=self._clock.now()
+        )
+        return Turn(wish=wish, claim=claim, tag=None)
 
     def _next(self, found: Claim | None, wish: Wish, now: datetime) -> Claim:
         start, events_after = now, _events_after(found, now)

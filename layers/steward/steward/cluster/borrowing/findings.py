@@ -5,13 +5,13 @@ from math import ceil
 from shlex import quote
 from typing import Any
 
-from steward.cluster.borrowing.places import Asking, Place, own_limit
 from steward.cluster.borrowing.memory import IdleStep, idle_since
+from steward.cluster.borrowing.places import Asking, Place, own_limit
+from steward.cluster.borrowing.sources import differences, quota_of, told_by_api, told_by_policy
 from steward.cluster.figures import stamp, tidy
 from steward.cluster.findings import Finding
 from steward.cluster.policy import Severity
 from steward.cluster.quota import NodeKind
-from steward.cluster.borrowing.sources import differences, quota_of, told_by_api, told_by_policy
 from steward.cluster.workloads import EVICTED, accelerators_of, reserves, subject_of
 
 NAME = "borrowing"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from steward.cluster.kueue import Workload
-from steward.cluster.workloads import EVICTED, FINISHED, QUOTA_RESERVED, reserves
+from steward.cluster.workloads import EVICTED, FINISHED, reserved_since, reserves
 
 
 class Holdings:
@@ -24,8 +24,7 @@ class Holdings:
         self._held: dict[tuple[str, str], list[tuple[datetime, str, float]]] = defaultdict(list)
         self._released: dict[tuple[str, str, str], datetime] = {}
         for workload in workloads:
-            reserved = workload.condition(QUOTA_RESERVED)
-            since = min(reserved.since if reserved and reserved.since else at, at)
+            since = min(reserved_since(workload) or at, at)
             queue = workload.cluster_queue or ""
             if reserves(workload):
                 for flavor, amounts in workload.assigned.items():

@@ -31,6 +31,24 @@ class IdleStep(msgspec.Struct, frozen=True, kw_only=True):
     at_least: bool
 
 
+class QuotaSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """A row's quota as it was last seen.
+
+    Attributes
+    ----------
+    own, shared : str
+        What decides how much its owner may hold (nominal quota, borrowing limit), and what of that
+        others may use (lending limit, place in the tree).
+    own_since, shared_since : datetime or None
+        When each was first seen to be another than before; None: as at the first look.
+    """
+
+    own: str
+    shared: str
+    own_since: datetime | None = None
+    shared_since: datetime | None = None
+
+
 class BorrowingMemory(msgspec.Struct, frozen=True, kw_only=True):
     """The `borrowing` detector's part of the memory.
 
@@ -40,13 +58,16 @@ class BorrowingMemory(msgspec.Struct, frozen=True, kw_only=True):
         Conditions by `<condition>|<subject>`.
     idle : dict of str to tuple of IdleStep
         What lies idle by `<queue>/<flavor>/<resource>`, the lowest amount (the longest) first.
+    quotas : dict of str to QuotaSeen
+        By `<kind>/<name>/<flavor>/<resource>`.
     at : datetime or None
-        The newest snapshot that both were seen in.
+        The newest snapshot that all of these were seen in.
     """
 
     told: tuple[Told, ...] = ()
     lasting: dict[str, Lasting] = msgspec.field(default_factory=dict)
     idle: dict[str, tuple[IdleStep, ...]] = msgspec.field(default_factory=dict)
+    quotas: dict[str, QuotaSeen] = msgspec.field(default_factory=dict)
     at: datetime | None = None
 
 
@@ -68,6 +89,18 @@ def go_on(before: Lasting | None, proven: datetime | None, at: datetime, gap: ti
     if before and (since <= before.seen or at - before.seen <= gap):
         since = min(since, before.since)
     return Lasting(since=since, seen=at)
+
+
+def see_quota(before: QuotaSeen | None, own: str, shared: str, at: datetime) -> QuotaSeen:
+    """Carry over since when a row's quota is what it is now."""
+    if before is None:
+        return QuotaSeen(own=own, shared=shared)
+    return QuotaSeen(
+        own=own,
+        shared=shared,
+        own_since=before.own_since if before.own == own else at,
+        shared_since=before.shared_since if before.shared == shared else at,
+    )
 
 
 def climb(

@@ -6,12 +6,12 @@ from functools import cached_property
 
 from steward.cluster.amounts import accelerators_each
 from steward.cluster.borrowing.holdings import Holdings
+from steward.cluster.borrowing.waiting import Line, Waiter, held_lines
 from steward.cluster.kueue import ClusterQueue, QuotaRow
 from steward.cluster.policy import BorrowingLimits, ClusterPolicy, Team
 from steward.cluster.queue_teams import scope_of_queue, team_of_queue
 from steward.cluster.quota import Limit, NodeKind, QuotaTree, finite_limit
 from steward.cluster.snapshot import Snapshot
-from steward.cluster.borrowing.waiting import Line, Waiter, lines
 from steward.cluster.weighing import Check, Quotas
 from steward.cluster.workloads import waiting_since
 
@@ -26,7 +26,7 @@ class Scene:
         self.snapshot = snapshot
         self.cluster = cluster
         self.quotas = Quotas(snapshot.cluster_queues, snapshot.cohorts, snapshot.workloads)
-        self.lines = lines(snapshot, self.quotas)
+        self.lines = held_lines(snapshot, self.quotas)
         self.holdings = Holdings(snapshot.workloads, snapshot.at)
         self._past: dict[tuple[str, str, datetime], QuotaTree] = {}
 

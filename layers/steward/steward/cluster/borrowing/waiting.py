@@ -1,14 +1,13 @@
 """Who waits in which ClusterQueue, and what that is held against the queue's quota."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 
 import msgspec
 
 from steward.cluster.kueue import ClusterQueue, Workload
+from steward.cluster.lines import STRICT, lines
 from steward.cluster.snapshot import Snapshot
 from steward.cluster.weighing import Check, Quotas, Weighed
-from steward.cluster.workloads import in_queue_order, pending
 
 
 class Waiter(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,32 +43,26 @@ def runs(queue: ClusterQueue) -> bool:
     return queue.stop_policy == "None" and (active is None or active.status is not False)
 
 
-def lines(snapshot: Snapshot, quotas: Quotas) -> Mapping[str, Line]:
-    """Line up what waits behind each ClusterQueue that runs.
+def held_lines(snapshot: Snapshot, quotas: Quotas) -> Mapping[str, Line]:
+    """Hold what waits behind each ClusterQueue that runs against its quota.
 
-    Leaves out what waits for something else than quota: a LocalQueue that is stopped or not there,
-    and a back-off that is not over.
+    Leaves out what waits for something else than quota: a back-off that is not over, and a queue
+    that is stopped or not there.
     """
-    behind = {
-        (queue.namespace, queue.name): queue.cluster_queue
-        for queue in snapshot.local_queues
-        if queue.stop_policy == "None"
-    }
-    waiting: dict[str, list[Workload]] = defaultdict(list)
-    for workload in snapshot.workloads:
-        name = behind.get((workload.namespace, workload.queue or ""))
-        backs_off = workload.requeue and workload.requeue.at and workload.requeue.at > snapshot.at
-        if name in quotas.queues and pending(workload) and not backs_off:
-            waiting[name].append(workload)
     return {
-        name: _line(quotas.queues[name], in_queue_order(workloads), quotas)
-        for name, workloads in sorted(waiting.items())
-        if runs(quotas.queues[name])
+        name: _line(quotas.queues[name], [w for w in line if not _backs_off(w, snapshot)], quotas)
+        for name, line in lines(snapshot).items()
+        if name in quotas.queues and runs(quotas.queues[name])
     }
+
+
+def _backs_off(workload: Workload, snapshot: Snapshot) -> bool:
+    later = workload.requeue.at if workload.requeue else None
+    return later is not None and later > snapshot.at
 
 
 def _line(queue: ClusterQueue, ordered: list[Workload], quotas: Quotas) -> Line:
-    turn = ordered[:1] if queue.strategy == "StrictFIFO" else ordered
+    turn = ordered[:1] if queue.strategy == STRICT else ordered
     shapes: dict[frozenset[tuple[str, float]], Weighed] = {}
     for workload in turn:
         shape = frozenset(workload.requests.items())

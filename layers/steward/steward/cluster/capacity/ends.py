@@ -41,7 +41,9 @@ class Ends:
         name = finding.subject.removeprefix("Node/")
         evidence, inventory = finding.evidence, self._inventory
         if name in self._judged.nodes.undecided:
-            return None
+            # Gone from a list that was read, and nobody ever said that a group has it.
+            unclaimed = inventory.nodes_whole and inventory.claimant(name) is None
+            return Resolution.RELEASED if unclaimed else None
         if name in inventory.nodes and not inventory.unlisted(name):
             said = evidence.get("status") in {FAILED, *LEAVING}
             instance = inventory.instances.get(name)
@@ -71,7 +73,7 @@ class Ends:
         if finding.subject in self._judged.failures.undecided:
             return None
         missing = inventory.missing(evidence.get("group"))
-        if missing is None:
+        if missing is None and not inventory.dark:
             return None
         if missing == 0:
             return self._absent(finding)

@@ -75,7 +75,7 @@ def judge_failures(
         verdict = _fails(inventory, fault)
         if verdict is None:
             undecided.add(fault.subject)
-        elif verdict and (listed or fault.instance_id is None):
+        elif verdict and (listed or inventory.dark or fault.instance_id is None):
             by_subject[fault.subject] = fault
         elif verdict:
             removed[fault.group or ""].append(fault)
@@ -177,10 +177,12 @@ def _fails(inventory: Inventory, fault: ProvisioningFault) -> bool | None:
     instance = inventory.instances.get(name)
     if name in inventory.nodes or name in inventory.known or serves(instance):
         return False  # what fails once it has been a node is the node
-    if not inventory.nodes_whole:
-        return None
     if instance and instance.status not in LEAVING:
         return True
+    if not inventory.nodes_whole:
+        return None
+    if inventory.dark:
+        return True  # it failed, and is no node
     return None if missing is None else missing > 0
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import datetime
 from enum import StrEnum
 from shlex import quote
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from steward.cluster.accelerators import Accelerator
 from steward.cluster.capacity.failures import ProvisioningFault
 from steward.cluster.capacity.inventory import Inventory, node_name
-from steward.cluster.capacity.nodes import NodeFault
+from steward.cluster.capacity.nodes import JOINING, NEVER_JOINED, NodeFault
 from steward.cluster.capacity.quota import FlavorCapacity
 from steward.cluster.figures import stamp, tidy
 from steward.cluster.findings import Finding
@@ -42,6 +43,9 @@ def node_finding(
     """Make the finding of an unhealthy or lost node."""
     name = fault.name
     node, instance = inventory.nodes.get(name), inventory.instances.get(name)
+    damping = cluster.thresholds.capacity.damping_minutes
+    if fault.why == (NEVER_JOINED,):  # it has been waited for
+        damping = max(0, damping - int(JOINING.total_seconds() // 60))
     action = f"kubectl describe node {quote(name)}"
     if node is None:
         action = _aws(cluster, "describe-cluster-node", "--node-id", name.removeprefix("hyperpod-"))
@@ -56,7 +60,7 @@ def node_finding(
         gpu_hours=None,
         cost_usd=None,
         action=action,
-        damping_minutes=cluster.thresholds.capacity.damping_minutes,
+        damping_minutes=damping,
         evidence={
             "why": list(fault.why),
             "ready": node.ready if node else None,
@@ -122,9 +126,17 @@ def failure_finding(
 
 
 def quota_finding(
-    detector: str, flavor: FlavorCapacity, snapshot: Snapshot, cluster: ClusterPolicy
+    detector: str,
+    flavor: FlavorCapacity,
+    snapshot: Snapshot,
+    before: datetime | None,
+    cluster: ClusterPolicy,
 ) -> Finding:
-    """Make the finding of quotas that the nodes of their flavor cannot serve."""
+    """Make the finding of quotas that the nodes of their flavor cannot serve.
+
+    It may have begun after the snapshot before (None: there is none), where it was not yet so.
+    """
+    began = flavor.began or snapshot.at
     teams = {
         queue.name: team_of_queue(queue, snapshot, cluster) for queue in snapshot.cluster_queues
     }
@@ -134,7 +146,7 @@ def quota_finding(
         reason=Reason.QUOTA_ABOVE_CAPACITY.value,
         severity=cluster.thresholds.capacity.severity,
         team=None,
-        since=snapshot.at,
+        since=max(began, before) if before else began,
         gpus=tidy(flavor.missing),
         gpu_hours=None,
         cost_usd=None,

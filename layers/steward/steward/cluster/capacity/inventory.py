@@ -30,7 +30,7 @@ class Inventory:
     Parameters
     ----------
     snapshot : Snapshot
-        With Kubernetes' nodes read.
+        As far as it was read.
     known : iterable of KnownNode
         What the memory knew before.
     """
@@ -140,6 +140,11 @@ class Inventory:
         """Whether a HyperPod node's instance is known to be listed no more."""
         group = self.group_of(name)
         return self.instances_whole and group is not None and name not in self.instances
+
+    @property
+    def dark(self) -> bool:
+        """Whether SageMaker tells neither its instances nor its groups."""
+        return not self.instances_whole and not self.groups_whole
 
     @property
     def joins(self) -> bool:

@@ -34,7 +34,8 @@ class CapacityMemory(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     nodes : tuple of KnownNode
-        Those that are there, and those that are gone while their group still wants them.
+        Those that are there, and those that are gone while their group still wants them; for a day
+        also those of which nobody says so.
     joining : dict of str to datetime
         Node name to when its instance was first seen running without being a node.
     settled : dict of str to datetime

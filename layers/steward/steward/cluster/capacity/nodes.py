@@ -20,6 +20,9 @@ from steward.cluster.snapshot import Node
 JOINING = timedelta(minutes=10)
 """How long an instance may run before it should be a node."""
 
+FORGOTTEN = timedelta(hours=24)
+"""How long a node that is gone is remembered where nobody says whether it is missed."""
+
 GONE = "gone from Kubernetes"
 NEVER_JOINED = "runs and is no node"
 NOT_READY = "not Ready"
@@ -111,7 +114,7 @@ def _absent(inventory: Inventory, name: str, status: str | None) -> list[str] | 
     """Say what is wrong with what is not among Kubernetes' nodes."""
     known = inventory.known.get(name)
     if not inventory.nodes_whole:
-        return None
+        return [FAILED] if status == FAILED else None
     if known is None:
         if status == RUNNING and inventory.joins:
             return [NEVER_JOINED]
@@ -183,9 +186,13 @@ def _known(
                     labels=node.labels,
                 )
             )
+        elif node is None and before is not None and not inventory.nodes_whole:
+            kept.append(before)
         elif node is None and before is not None:
             instance = inventory.instances.get(name)
             worked_on = instance is not None and instance.status in WORKING
-            if name in faults or name in undecided or worked_on:
-                kept.append(replace(before, gone=before.gone or inventory.at))
+            gone = before.gone or inventory.at
+            unsaid = name in undecided and gone > inventory.at - FORGOTTEN
+            if name in faults or worked_on or unsaid:
+                kept.append(replace(before, gone=gone))
     return tuple(kept)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from datetime import datetime
 
 import msgspec
 
@@ -22,11 +23,12 @@ _SLACK = 1e-6
 
 
 class Unusable(msgspec.Struct, frozen=True, kw_only=True):
-    """Accelerators of a node that no pod can be given now, and why."""
+    """Accelerators of a node that no pod can be given now, and why; since None: nobody says."""
 
     node: str
     why: str
     accelerators: float
+    since: datetime | None = None
 
 
 class FlavorCapacity(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +63,21 @@ class FlavorCapacity(msgspec.Struct, frozen=True, kw_only=True):
         """What the quotas promise and the nodes have not."""
         short = self.quota - self.usable
         return short if short > _SLACK else 0.0
+
+    @property
+    def began(self) -> datetime | None:
+        """When the loss of nodes left less than the quotas promise; None where nobody says.
+
+        What is lost since a time that nobody says counts as lost last.
+        """
+        left = self.capacity
+        if self.quota - left > _SLACK:
+            return None
+        for since, lost in sorted((u.since, u.accelerators) for u in self.unusable if u.since):
+            left -= lost
+            if self.quota - left > _SLACK:
+                return since
+        return None
 
 
 class QuotasJudged(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,20 +155,22 @@ def _add(total: dict[str, dict[str, float]], name: str, rows: Collection[QuotaRo
 def _matching(inventory: Inventory, labels: Mapping[str, str], kind: str | None) -> list[str]:
     """Name the nodes of a flavor: by its labels, else by its type, else all of them.
 
-    A node that is gone is told by what the memory knew of it.
+    A node that is gone is told by what the memory knew of it; one whose type nobody says may be of
+    any.
     """
     names = sorted({*inventory.nodes, *inventory.known})
     if labels:
         return [name for name in names if _labelled(inventory, name, labels)]
     if kind is not None:
-        return [name for name in names if inventory.type_of(name) == kind]
+        return [name for name in names if inventory.type_of(name) in {kind, None}]
     return names
 
 
 def _labelled(inventory: Inventory, name: str, labels: Mapping[str, str]) -> bool:
     node = inventory.nodes.get(name) or inventory.known[name]
     told = {_TYPE_LABEL: inventory.type_of(name)} | node.labels
-    return all(told.get(key) == value for key, value in labels.items())
+    unsaid = {_TYPE_LABEL} if told[_TYPE_LABEL] is None else set()
+    return all(told.get(key) == value for key, value in labels.items() if key not in unsaid)
 
 
 def _usable(
@@ -174,8 +193,15 @@ def _usable(
         left = 0.0 if why else offered
         usable += left
         if has - left > _SLACK:
-            reason = why or UNALLOCATABLE
-            unusable.append(Unusable(node=name, why=reason, accelerators=has - left))
+            fault = faults.get(name) if why else None
+            unusable.append(
+                Unusable(
+                    node=name,
+                    why=why or UNALLOCATABLE,
+                    accelerators=has - left,
+                    since=fault.since if fault else None,
+                )
+            )
     return usable, tuple(unusable)
 
 

@@ -7,10 +7,10 @@ import msgspec
 
 from steward.cluster.figures import stamp
 from steward.cluster.kueue import Workload
-from steward.cluster.pending.messages import read_message
+from steward.cluster.pending.messages import read_condition
 from steward.cluster.pending.objects import Objects, evaluated
 from steward.cluster.pending.queues import Place
-from steward.cluster.pending.reasons import NEVER, UNEXPLAINED, Reason, settle
+from steward.cluster.pending.reasons import UNEXPLAINED, Reason, settle
 from steward.cluster.pending.shown import Shown, by_message, quoted
 from steward.cluster.snapshot import Snapshot
 from steward.cluster.workloads import QUOTA_RESERVED, subject_of
@@ -29,6 +29,8 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
         Kueue's own text.
     message_reason, objects_reason : Reason or None
         What each says, where they contradict each other; else None.
+    unread : str or None
+        The part without which the objects say nothing.
     """
 
     shown: Shown
@@ -38,6 +40,11 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     contradiction: str | None = None
     cluster_queue: str | None = None
     place: Place | None = None
+    unread: str | None = None
+
+    def without(self, part: str) -> "Explained":
+        """Take the reason back: a part that would show it exactly could not be read."""
+        return replace(self, shown=Shown(unread=part))
 
 
 class Explainer:
@@ -57,18 +64,17 @@ class Explainer:
 
     def _explain(self, workload: Workload) -> Explained:
         text = message_of(workload)
-        reading = read_message(text or "")
+        reading = read_condition(workload.condition(QUOTA_RESERVED))
         objects = self._objects.show(workload)
         told = by_message(workload, reading, text or "", objects)
         reason, contradict = settle(told.reason, objects.reason)
-        if objects.unsaid and told.reason not in NEVER:
+        if objects.unplaceable and told.reason is Reason.FRAGMENTATION:
             reason, contradict = objects.reason, False
         queues = self._objects.queues
         place = None if queues.unread(workload) else queues.place(workload)
-        kept = {} if contradict else objects.evidence
         shown = objects
         if told.reason is not None and told.reason is reason:
-            shown = self._told(workload, told, objects, kept)
+            shown = self._told(workload, told, objects, contradict=contradict)
         elif text and shown.reason in UNEXPLAINED and evaluated(workload):
             shown = replace(shown, sentence=f"{shown.sentence} {quoted(text)}")
         return Explained(
@@ -79,14 +85,15 @@ class Explainer:
             contradiction=_contradiction(told, objects) if contradict else None,
             cluster_queue=queues.cluster_queue(workload),
             place=place,
+            unread=objects.unread,
         )
 
-    def _told(self, workload: Workload, told: Shown, objects: Shown, kept: dict[str, Any]) -> Shown:
+    def _told(self, workload: Workload, told: Shown, objects: Shown, *, contradict: bool) -> Shown:
         """Take the numbers from the message where it has some, and the rest from the objects."""
         same = told.resource in {None, objects.resource} and told.flavor in {None, objects.flavor}
         if same and objects.reason is told.reason:
             return objects
-        evidence = kept | told.evidence
+        evidence = told.evidence if contradict else objects.evidence | told.evidence
         if told.resource is None:
             # The text names no numbers: those of the objects are of the same request.
             return replace(
@@ -100,8 +107,9 @@ class Explainer:
         free = None
         if told.flavor is not None:
             free = self._objects.available(workload, told.flavor, told.resource)
-        available = told.available if free is None else free
-        return replace(told, available=available, evidence=evidence)
+        # A text that the objects contradict is told with its own number, not with one that denies it.
+        first, second = (told.available, free) if contradict else (free, told.available)
+        return replace(told, available=second if first is None else first, evidence=evidence)
 
     def _in_context(self, workload: Workload, shown: Shown, place: Place | None) -> Shown:
         """Add who is ahead and why they wait, and a back-off that runs."""

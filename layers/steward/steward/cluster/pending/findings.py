@@ -17,7 +17,7 @@ from steward.cluster.pending.pods import assigned, contradictory
 from steward.cluster.pending.reasons import NEVER, Reason
 from steward.cluster.pending.shown import Shown
 from steward.cluster.policy import ClusterPolicy, PendingLimits, Scope, Severity
-from steward.cluster.workloads import accelerators_of, subject_of, waiting_since
+from steward.cluster.workloads import accelerators_of, subject_of, top_owner, waiting_since
 
 NAME = "pending"
 """Of the detector."""
@@ -51,12 +51,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 def limits_of(workload: Workload, cluster: ClusterPolicy) -> PendingLimits:
     """Find the limits in force for a workload."""
     team = cluster.team_of(workload.namespace)
-    owners = (*workload.owner_chain[-1:], workload.owner)
+    owner = top_owner(workload)
     scope = Scope(
         team=team.name if team else None,
         namespace=workload.namespace,
         priority_class=workload.priority_class,
-        owner_kind=next((owner.kind for owner in owners if owner), None),
+        owner_kind=owner.kind if owner else None,
     )
     return cluster.limits(scope).pending
 
@@ -83,8 +83,7 @@ def without_pods(workload: Workload, since: datetime) -> Case:
     told = contradictory(workload)
     also = f" Its conditions contradict each other: {', '.join(told)} are all true." if told else ""
     evidence: dict[str, Any] = {"conditions": told} if told else {}
-    top = next(iter((*workload.owner_chain[-1:], *filter(None, (workload.owner,)))), None)
-    if top is not None:
+    if (top := top_owner(workload)) is not None:
         evidence["release"] = commands.release(top, workload.name)
     gpus = f"{held:g} accelerator{'' if held == 1 else 's'}"
     shown = Shown(

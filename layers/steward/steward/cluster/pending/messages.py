@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from steward.cluster.kueue import Condition
 from steward.cluster.pending.amounts import read_amount
 from steward.cluster.pending.reasons import NEVER, Reason
 
@@ -117,6 +118,26 @@ _WORST = (
     Reason.FRAGMENTATION,
 )
 """What must open last: of several pod sets, or resources of one flavor, all must pass."""
+
+
+_BY_REASON = {
+    "NoMatchingFlavor": Reason.UNKNOWN_FLAVOR,
+    "WaitingForQuota": Reason.WAITING_FOR_QUOTA,
+    "ExceedsMaxQuota": Reason.EXCEEDS_CAPACITY,
+    "TopologyPlacementFailed": Reason.FRAGMENTATION,
+    "WaitingForPreemptedWorkloads": Reason.WAITING_FOR_PREEMPTION,
+}
+"""Reasons of the condition that say as much as a text (0.18.5 and later, behind a feature gate)."""
+
+
+def read_condition(condition: Condition | None) -> Reading:
+    """Classify why quota is not reserved: by its text, else by its reason."""
+    if condition is None or condition.status is True:
+        return Reading()
+    reading = read_message(condition.message)
+    if reading.reason is not None:
+        return reading
+    return Reading(reason=_BY_REASON.get(condition.reason))
 
 
 def read_message(text: str) -> Reading:

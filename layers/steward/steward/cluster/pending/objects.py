@@ -121,7 +121,9 @@ class Objects:
         if place.head is None or place.head.priority <= workload.priority:
             return None  # the head has the highest priority of all
         if workload.priority_class is None:
-            return "it names no priority class"
+            # A priority that is not 0 comes from a class, and one without a class overtakes by itself.
+            theirs = workload.priority == 0 and place.head.priority_class is not None
+            return "it names no priority class" if theirs else None
         read = self._snapshot.readable("kubernetes/workloadpriorityclasses")
         known = {one.name for one in self._snapshot.priority_classes}
         ours = workload.priority_class_kind == "WorkloadPriorityClass"

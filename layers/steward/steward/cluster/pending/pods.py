@@ -30,6 +30,11 @@ class Pods:
         With its pods' accelerators.
     seen : mapping of str to datetime
         What the memory holds: Workload UID to the newest snapshot that showed some.
+
+    Attributes
+    ----------
+    owners : tuple of str
+        Lists that would say whose pods some are, and that could not be read.
     """
 
     def __init__(self, snapshot: Snapshot, seen: Mapping[str, datetime]) -> None:
@@ -39,6 +44,9 @@ class Pods:
         self.readable = snapshot.readable(PODS)
         running = sorted(filter(admitted, snapshot.workloads), key=lambda one: one.uid)
         holding = {one.uid for one in running if self.readable and self._hold(one)}
+        self._strays = _strays(snapshot)
+        doubted = {one.namespace for one in running if one.uid not in holding}
+        self.owners = tuple(sorted({self._strays[name] for name in doubted & self._strays.keys()}))
         self.seen = {
             one.uid: snapshot.at if one.uid in holding else seen[one.uid]
             for one in running
@@ -47,11 +55,15 @@ class Pods:
 
     def judged(self, workload: Workload) -> bool:
         """Whether it is known if it has pods: none that could not be read may be its own."""
+        return self.readable and (self._hold(workload) or self.hidden_by(workload) is None)
+
+    def hidden_by(self, workload: Workload) -> str | None:
+        """Name the part that may hide pods of a workload; None where all are known."""
         left_out = self._part.left_out if self._part else ()
         hidden = any(
             "/" not in name or name.startswith(f"{workload.namespace}/") for name in left_out
         )
-        return self.readable and (self._hold(workload) or not hidden)
+        return PODS if hidden or not self.readable else self._strays.get(workload.namespace)
 
     def without_since(self, workload: Workload) -> datetime | None:
         """Tell since when an admitted workload has no pods; None where it has some."""
@@ -64,6 +76,27 @@ class Pods:
     def _hold(self, workload: Workload) -> bool:
         name = (workload.namespace, workload.name)
         return name in self._names or subject_of(workload) in self._owners
+
+
+def _strays(snapshot: Snapshot) -> dict[str, str]:
+    """Give namespaces with pods that no Workload is known to have, and the list that would say so.
+
+    Only where that list could not be read: a Job's pods may be those of a JobSet then.
+    """
+    holders = {
+        (one.holder.namespace, one.holder.owner.kind, one.holder.workload)
+        for one in snapshot.accelerators
+    }
+    lists = {
+        (namespace, f"kubernetes/{kind.lower()}s")
+        for namespace, kind, workload in holders
+        if workload is None
+    }
+    return {
+        namespace: name
+        for namespace, name in sorted(lists, reverse=True)
+        if snapshot.refused(name) or ((part := snapshot.part(name)) and part.left_out)
+    }
 
 
 def contradictory(workload: Workload) -> list[str]:

@@ -1,19 +1,19 @@
 """The queues as pending workloads stand in them: who is ahead, and which queues cannot admit at all."""
 
 from collections.abc import Iterable
-from copy import replace
 from difflib import get_close_matches
 from functools import cached_property
 
 import msgspec
 
 from steward.cluster.kueue import ClusterQueue, Condition, LocalQueue, Workload
+from steward.cluster.lines import STRICT, lines
 from steward.cluster.pending.reasons import Reason
 from steward.cluster.snapshot import Snapshot
-from steward.cluster.workloads import in_queue_order, pending
 
 LOCAL_QUEUES, CLUSTER_QUEUES = "kubernetes/localqueues", "kubernetes/clusterqueues"
-STRICT = "StrictFIFO"
+
+_FLAVORS = "kubernetes/resourceflavors"
 
 _ACTIVE, _FLAVOR_NOT_FOUND, _NOT_STOPPED = "Active", "FlavorNotFound", "None"
 _NEAR = 0.6
@@ -126,11 +126,15 @@ class Queues:
             )
         if queue.stop_policy != _NOT_STOPPED:
             return _stopped("ClusterQueue", queue.name, queue.stop_policy)
-        inactive = _inactive("ClusterQueue", queue.name, queue.conditions)
-        missing = self._missing_flavors(queue)
-        if inactive and missing and _passive(queue.conditions, _FLAVOR_NOT_FOUND):
-            return replace(inactive, reason=Reason.UNKNOWN_FLAVOR, flavors=missing)
-        return inactive
+        if missing := self._missing_flavors(queue):
+            return Fault(
+                reason=Reason.UNKNOWN_FLAVOR,
+                kind="ClusterQueue",
+                name=queue.name,
+                detail="it names flavors that do not exist",
+                flavors=missing,
+            )
+        return _inactive("ClusterQueue", queue.name, queue.conditions)
 
     def place(self, workload: Workload) -> Place | None:
         """Find where a workload stands; None where its queue is not known."""
@@ -148,13 +152,7 @@ class Queues:
 
     @cached_property
     def _lines(self) -> dict[str, tuple[Workload, ...]]:
-        """Pending workloads by ClusterQueue, in its order; those of a stopped LocalQueue are not in it."""
-        found: dict[str, list[Workload]] = {}
-        for workload in self._snapshot.workloads:
-            local = self._local_queue(workload)
-            if local and local.stop_policy == _NOT_STOPPED and pending(workload):
-                found.setdefault(local.cluster_queue, []).append(workload)
-        return {name: tuple(in_queue_order(line)) for name, line in found.items()}
+        return lines(self._snapshot)
 
     def _local_queue(self, workload: Workload) -> LocalQueue | None:
         return self._local.get((workload.namespace, workload.queue or ""))
@@ -184,11 +182,17 @@ class Queues:
         )
 
     def _missing_flavors(self, queue: ClusterQueue) -> tuple[str, ...]:
-        if not self._snapshot.readable("kubernetes/resourceflavors"):
+        """Name the flavors that keep a queue from being active, or will once it says whether it is."""
+        told = any(one.type == _ACTIVE for one in queue.conditions)
+        blamed = _passive(queue.conditions, _FLAVOR_NOT_FOUND) is not None
+        if not self._snapshot.readable(_FLAVORS) or (told and not blamed):
             return ()
-        part = self._left_out("kubernetes/resourceflavors")
-        known = {one.name for one in self._snapshot.resource_flavors} | set(part)
-        return tuple(sorted({row.flavor for row in queue.rows} - known))
+        left_out = set(self._left_out(_FLAVORS))
+        if any(" " in name for name in left_out):
+            return ()  # one that does not say its name may be any
+        known = {one.name for one in self._snapshot.resource_flavors} | left_out
+        # A queue that says nothing of itself is not judged by a list that is empty.
+        return tuple(sorted({row.flavor for row in queue.rows} - known)) if known or blamed else ()
 
 
 def _nameless(left_out: Iterable[str]) -> bool:

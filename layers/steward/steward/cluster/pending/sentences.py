@@ -68,7 +68,8 @@ def faulty(requests: Mapping[str, float], fault: Fault) -> Shown:
         text = f"{named}: {fault.detail}.{hint} It can never be admitted like this."
     elif fault.reason is Reason.UNKNOWN_FLAVOR:
         evidence["flavors"] = list(fault.flavors)
-        text = f"{fault.kind} {fault.name} names {_list(fault.flavors, 'a ResourceFlavor that does not exist', 'ResourceFlavors that do not exist')}, so it admits nobody. It can be admitted once an administrator creates them or takes them out of the queue."
+        them = "it" if len(fault.flavors) == 1 else "them"
+        text = f"{fault.kind} {fault.name} names {_list(fault.flavors, 'a ResourceFlavor that does not exist', 'ResourceFlavors that do not exist')}, so it admits nobody. It can be admitted once an administrator creates {them} or takes {them} out of the queue."
     else:
         text = f"{fault.kind} {fault.name} admits nobody: {fault.detail.rstrip('.')}. It can be admitted once an administrator starts the queue again."
     resource = _leading(requests)
@@ -105,7 +106,7 @@ def too_big(found: TooBig) -> Shown:
         resource=found.resource,
         need=found.need,
         available=found.largest,
-        unsaid=True,
+        unplaceable=True,
         evidence={
             "per_pod": tidy(found.need),
             "largest_node": {"node": found.node, "allocatable": tidy(found.largest)},

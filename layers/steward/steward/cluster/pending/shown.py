@@ -28,8 +28,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
         What decides, and of which flavor.
     need, available : float or None
         Of that, in base units; None where not known.
-    unsaid : bool
-        Whether Kueue never speaks of it, so that no message of a wait denies it.
+    unplaceable : bool
+        Whether one pod is larger than any node: the same as a placement that failed, said exactly.
     evidence : dict
         JSON values beside these.
     """
@@ -41,7 +41,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     flavor: str | None = None
     need: float | None = None
     available: float | None = None
-    unsaid: bool = False
+    unplaceable: bool = False
     evidence: dict[str, Any] = msgspec.field(default_factory=dict)
 
 

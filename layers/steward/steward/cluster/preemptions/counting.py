@@ -12,18 +12,18 @@ import msgspec
 
 from steward.cluster.amounts import accelerators_each
 from steward.cluster.kueue import Workload
+from steward.cluster.preemptions.memory import Eviction, Watched
+from steward.cluster.preemptions.runs import with_runs
 from steward.cluster.preemptions.shown import (
     NEAR,
     READING,
     Shown,
     completed,
-    evicted_now,
     last_words,
+    latest_end,
     others_counted,
     preemptions_counted,
 )
-from steward.cluster.preemptions.memory import Eviction, Watched
-from steward.cluster.preemptions.runs import with_runs
 from steward.cluster.workloads import (
     ADMITTED,
     EVICTED,
@@ -186,6 +186,10 @@ def _taken_out(among: Eviction, one: Shown) -> list[Eviction]:
         words=completed(one.words, among.words) if among.count == 1 else one.words,
         ran=share,
         started=one.at - timedelta(seconds=share) if share is not None and certain else None,
+        # Looked for up to the latest that it can have been: now there is a time to look up to.
+        proof=None,
+        written=None,
+        settled=False,
     )
     if among.count == 1:
         return [itself]
@@ -212,8 +216,8 @@ def _unseen(
     if not number:
         return ()
     workload = sight.workload
-    now = evicted_now(workload)
-    at = now.at if now and now.at > after else max(sight.at, after)
+    latest = latest_end(workload)
+    at = latest if latest and after < latest <= sight.at else max(sight.at, after)
     rest = Eviction(uid=workload.uid, at=at, after=after, count=number)
     words = last_words(workload)
     if words and words.at > after and not any(one.at > after for one in timed):

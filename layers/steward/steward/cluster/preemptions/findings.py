@@ -11,20 +11,18 @@ from steward.cluster.policy import ClusterPolicy, PreemptionLimits, Severity
 from steward.cluster.preemptions.jobs import (
     Job,
     Losses,
-    Pair,
     Pricing,
     by_cause,
     by_preemptor,
     gets_nowhere,
     losses,
     needed_minutes,
-    of_job,
-    pairs,
     preemptor_of,
     sole_type,
 )
 from steward.cluster.preemptions.memory import Eviction, Proof
-from steward.cluster.preemptions.runs import proof_of
+from steward.cluster.preemptions.pairs import Pair, pairs
+from steward.cluster.preemptions.runs import proof_of, time_of
 
 NAME = "preemptions"
 """The detector that says it."""
@@ -69,7 +67,6 @@ def _of_job(job: Job, usd: Pricing, cluster: ClusterPolicy) -> Finding | None:
         reason, severity = WITH, Severity.INFO
     evidence: dict[str, Any] = {"advice": _advice(job.counted, proof, limits)}
     if longest is not None:
-        reason, severity = THRASH, Severity.PAGE
         evidence = {
             "loop": "short_runs",
             "longest_run_minutes": tidy(longest),
@@ -84,7 +81,7 @@ def _of_job(job: Job, usd: Pricing, cluster: ClusterPolicy) -> Finding | None:
         severity=severity,
         team=_team(job, cluster),
         owner=workload.created_by,
-        since=job.counted[0].at,
+        since=time_of(job.counted[0]) or job.counted[0].at,
         gpus=tidy(job.gpus),
         gpu_hours=tidy(spent.gpu_hours),
         cost_usd=dollars(spent.cost_usd),
@@ -102,16 +99,17 @@ def _of_pair(pair: Pair, usd: Pricing, cluster: ClusterPolicy) -> Finding:
     workload = pair.one.workload
     both = (pair.one, pair.other)
     causes = by_cause(pair.counted)
+    lost = (pair.ones, pair.others)
     jobs = [
         {
             "subject": job.subject,
             "team": _team(job, cluster),
-            "count": sum(one.count for one in of_job(pair, job)),
+            "count": sum(one.count for one in own),
             "gpus": tidy(job.gpus),
-            "lost_gpu_hours": tidy(losses(of_job(pair, job), usd).gpu_hours),
+            "lost_gpu_hours": tidy(losses(own, usd).gpu_hours),
             "priority_class": job.workload.priority_class,
         }
-        for job in both
+        for job, own in zip(both, lost, strict=True)
     ]
     return Finding(
         detector=NAME,
@@ -120,7 +118,7 @@ def _of_pair(pair: Pair, usd: Pricing, cluster: ClusterPolicy) -> Finding:
         severity=Severity.PAGE,
         team=_team(pair.one, cluster),
         owner=workload.created_by,
-        since=pair.counted[0].at,
+        since=time_of(pair.counted[0]) or pair.counted[0].at,
         gpus=tidy(max(job.gpus for job in both)),
         gpu_hours=tidy(spent.gpu_hours),
         cost_usd=dollars(spent.cost_usd),
@@ -170,7 +168,7 @@ def _counted(
         "lost_at_least": spent.at_least,
         "checkpoint": best(counted).value,
         "evictions": [_one(e, hours) for e, hours in zip(newest, each, strict=True)],
-        "checkpoints": [_checkpoint(e) for e in newest if e.after is None],
+        "checkpoints": [_checkpoint(e) for e in newest if e.after is None or e.proof],
     }
 
 

@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from copy import replace
 from datetime import datetime, timedelta
+from itertools import accumulate
 
 import msgspec
 
 from steward.cluster.kueue import Workload
 from steward.cluster.policy import ClusterPolicy, PreemptionLimits, Scope
-from steward.cluster.preemptions.shown import Shown, admissions, preemptions_counted, shown
 from steward.cluster.preemptions.counting import (
     Sight,
     count,
@@ -20,6 +20,7 @@ from steward.cluster.preemptions.counting import (
 )
 from steward.cluster.preemptions.memory import Eviction, PreemptionMemory, Watched
 from steward.cluster.preemptions.runs import examined, found_for, from_admission
+from steward.cluster.preemptions.shown import Shown, admissions, preemptions_counted, shown
 from steward.cluster.snapshot import Snapshot
 from steward.cluster.workloads import subject_of
 
@@ -127,6 +128,8 @@ def remember(
     kept: dict[str, tuple[Eviction, ...]] = {}
     watched: list[Watched] = []
     for workload in workloads:
+        if not (workload.uid in before or workload.uid in seen or worth_watching(workload)):
+            continue  # it waits, and was never evicted
         subject = subjects.by_uid[workload.uid]
         limits = limits_of(workload, subject, cluster)
         sight = Sight(
@@ -214,9 +217,11 @@ def _bounded(
         still = {s.at for s in seen.get(one.uid, ()) if s.durable}
         mine = [e for e in kept.get(one.uid, ()) if e.at >= since or e.at in still]
         gap = one.gap if len(mine) <= _MOST else snapshot.at
+        told = [names.told(e) for e in mine[-_MOST:]]
+        floors = _floors(told, one.created)
         recent[one.uid] = tuple(
-            examined(names.told(e), found_for(e, evidence), one.created, snapshot.at)
-            for e in mine[-_MOST:]
+            examined(e, found_for(e, evidence), floor, snapshot.at)
+            for e, floor in zip(told, floors, strict=True)
         )
         people.append(replace(one, gap=gap))
     return PreemptionMemory(
@@ -225,6 +230,12 @@ def _bounded(
         watched=_of_use(people, recent, since, snapshot.at, alive),
         evictions=tuple(e for uid in sorted(recent) for e in recent[uid]),
     )
+
+
+def _floors(evictions: Iterable[Eviction], created: datetime) -> list[datetime]:
+    """Tell, for preemptions in order, what no run that each ended can be older than."""
+    ends = [one.after or one.at for one in evictions]
+    return list(accumulate([created, *ends[:-1]], max)) if ends else []
 
 
 class _Names:

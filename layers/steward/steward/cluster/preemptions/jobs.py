@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from itertools import groupby
 
 import msgspec
 
@@ -70,19 +69,6 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     each: tuple[float | None, ...]
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two jobs that preempt each other in turn, in the order of their names."""
-
-    one: Job
-    other: Job
-    counted: tuple[Eviction, ...]
-
-    @property
-    def count(self) -> int:
-        """Preemptions of either by the other."""
-        return sum(one.count for one in self.counted)
-
-
 def jobs_of(
     memory: PreemptionMemory, snapshot: Snapshot, subjects: Subjects, cluster: ClusterPolicy
 ) -> dict[str, Job]:
@@ -98,17 +84,23 @@ def jobs_of(
     for preemption in memory.evictions:
         evictions[preemption.uid].append(preemption)
     found = {}
-    for subject in sorted(living.keys() & watched.keys()):
+    ended = over(snapshot, subjects)
+    for subject in sorted(living.keys() & watched.keys() - ended):
         job = _job(subject, living[subject], watched[subject], evictions, snapshot, cluster)
-        if job.counted and not over(subject, snapshot, subjects):
+        if job.counted:
             found[subject] = job
     return found
 
 
-def over(subject: str, snapshot: Snapshot, subjects: Subjects) -> bool:
-    """Whether a job has finished: one Workload of it did, and none runs or waits."""
-    mine = [w for w in snapshot.workloads if subjects.by_uid[w.uid] == subject]
-    return any(map(finished, mine)) and not any(reserves(w) or pending(w) for w in mine)
+def over(snapshot: Snapshot, subjects: Subjects) -> set[str]:
+    """Name the jobs that have finished: one Workload of each did, and none runs or waits."""
+    ended, going = set(), set()
+    for workload in snapshot.workloads:
+        if finished(workload):
+            ended.add(subjects.by_uid[workload.uid])
+        elif reserves(workload) or pending(workload):
+            going.add(subjects.by_uid[workload.uid])
+    return ended - going
 
 
 def _job(
@@ -219,51 +211,6 @@ def gets_nowhere(job: Job) -> float | None:
     if len(runs) < max(1, job.limits.count) or max(runs) >= needed_minutes(job.limits):
         return None
     return max(runs)
-
-
-def pairs(jobs: Mapping[str, Job]) -> tuple[Pair, ...]:
-    """Find the jobs that preempt each other in turn; each is of one pair at most, the busiest."""
-    between: dict[tuple[str, str], list[Eviction]] = defaultdict(list)
-    for subject in sorted(jobs):
-        for one in jobs[subject].counted:
-            other = one.preemptor
-            if other is not None and other in jobs and other != subject:
-                between[min(subject, other), max(subject, other)].append(one)
-    found = [
-        Pair(one=jobs[first], other=jobs[second], counted=in_order(counted))
-        for (first, second), counted in between.items()
-    ]
-    chosen: list[Pair] = []
-    taken: set[str] = set()
-    for pair in sorted(found, key=lambda p: (-p.count, p.one.subject, p.other.subject)):
-        both = {pair.one.subject, pair.other.subject}
-        if not both & taken and _in_turn(pair):
-            chosen.append(pair)
-            taken |= both
-    return tuple(sorted(chosen, key=lambda p: p.one.subject))
-
-
-def of_job(pair: Pair, job: Job) -> tuple[Eviction, ...]:
-    """Preemptions of one of a pair by the other."""
-    other = pair.other if job is pair.one else pair.one
-    return tuple(e for e in job.counted if e.preemptor == other.subject)
-
-
-def _in_turn(pair: Pair) -> bool:
-    """Whether they took turns often enough.
-
-    Without times the turns follow from the numbers: a job that runs preempts nobody, so that one
-    that preempts twice has lost its place in between.
-    """
-    least = max(3, pair.one.limits.count, pair.other.limits.count)
-    mine = sum(e.count for e in of_job(pair, pair.one))
-    others = sum(e.count for e in of_job(pair, pair.other))
-    if any(e.after is not None for e in pair.counted):
-        return min(pair.count, 2 * min(mine, others) + 1) >= least
-    victims = [e.uid for e in pair.counted]
-    own = {e.uid for e in of_job(pair, pair.one)}
-    turns = len(list(groupby(victims, key=lambda uid: uid in own)))
-    return turns >= least
 
 
 def by_cause(counted: Iterable[Eviction]) -> dict[str, int]:

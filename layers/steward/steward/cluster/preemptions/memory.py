@@ -53,7 +53,7 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True):
     gpus : float
         Accelerators that the Workload held.
     started : datetime or None
-        Beginning of the run that it ended.
+        Beginning of the run that it ended; with `after` and `ran` its end follows.
     ran : float or None
         Seconds that the runs it ended had been admitted, all together.
     ran_most : float or None
@@ -61,7 +61,7 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True):
     declared : str or None
         Where the job is said to write checkpoints.
     proof : Proof or None
-        None: nothing was looked at.
+        None: nothing was looked at. Of several: of any of their runs.
     written : Written or None
         The newest checkpoint not later than it, whether of this run or of an earlier one.
     settled : bool
@@ -132,6 +132,24 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     gone: bool = False
 
 
+class Looked(msgspec.Struct, frozen=True, kw_only=True):
+    """What has been looked for of checkpoints, and what has to be looked for again.
+
+    Attributes
+    ----------
+    settled : frozenset of (str, datetime)
+        Preemptions with a time (Workload UID, time) that need no look any more.
+    counted : dict of str to (int, datetime)
+        By Workload UID: its counter of preemptions, and when it was seen.
+    waiting : tuple of (str, datetime)
+        Preemptions without a time (Workload UID, the latest that they can have been).
+    """
+
+    settled: frozenset[tuple[str, datetime]] = frozenset()
+    counted: dict[str, tuple[int, datetime]] = msgspec.field(default_factory=dict)
+    waiting: tuple[tuple[str, datetime], ...] = ()
+
+
 class PreemptionMemory(msgspec.Struct, frozen=True, kw_only=True):
     """The `preemptions` detector's part of the memory.
 
@@ -153,6 +171,11 @@ class PreemptionMemory(msgspec.Struct, frozen=True, kw_only=True):
     watched: tuple[Watched, ...] = ()
     evictions: tuple[Eviction, ...] = ()
 
-    def settled(self) -> frozenset[tuple[str, datetime]]:
-        """Evictions (Workload UID, time) whose checkpoints need not be looked for any more."""
-        return frozenset((one.uid, one.at) for one in self.evictions if one.settled)
+    def settled(self) -> Looked:
+        """Tell whose checkpoints need not be looked for any more, and whose do."""
+        open_ones = [one for one in self.evictions if one.after is not None and not one.settled]
+        return Looked(
+            settled=frozenset((one.uid, one.at) for one in self.evictions if one.settled),
+            counted={one.uid: (one.counter, one.seen) for one in self.watched},
+            waiting=tuple((one.uid, one.at) for one in open_ones),
+        )

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from steward.cluster.checkpoints import CheckpointEvidence, LookStatus, Written, WrittenBy
 from steward.cluster.kueue import Workload
+from steward.cluster.preemptions.memory import Eviction, Proof, Watched
 from steward.cluster.preemptions.shown import (
     NEAR,
     READING,
@@ -13,7 +14,6 @@ from steward.cluster.preemptions.shown import (
     others_counted,
     preemptions_counted,
 )
-from steward.cluster.preemptions.memory import Eviction, Proof, Watched
 from steward.cluster.workloads import ADMITTED
 
 LATE = timedelta(minutes=10)
@@ -62,7 +62,9 @@ def with_runs(
     number = sum(one.count for one in open_ones)
     if not number or rest < 0:
         return tuple(runs)
-    return tuple(_shared(one, rest, number) if one in open_ones else one for one in runs)
+    # One run alone between two sights is the one that was seen to be admitted at the first.
+    begun = before.admitted if before and same and len(new) == 1 else None
+    return tuple(_shared(one, rest, number, begun) if one in open_ones else one for one in runs)
 
 
 def _still_admitted(workload: Workload) -> datetime | None:
@@ -116,29 +118,30 @@ def _spent(new: Sequence[Eviction], before: Watched | None, workload: Workload) 
 
     Known only where nothing but what is new ended a run since it was last seen.
     """
-    counter, others, past = (
-        (before.counter, before.others, before.past_seconds) if before else (0, 0, 0)
-    )
+    counter, others = (before.counter, before.others) if before else (0, 0)
+    # Kueue says nothing of it until the first run has ended.
+    past = (before.past_seconds if before else None) or 0
     noticed = sum(one.count for one in new)
     now = preemptions_counted(workload)
     alone = now - counter == noticed or (before is not None and not now and noticed == 1)
     late = before is not None and any(one.at <= before.seen - READING for one in new)
-    if workload.past_seconds is None or past is None or not alone or late:
+    if workload.past_seconds is None or not alone or late:
         return None
     if others_counted(workload) != others or workload.past_seconds <= past:
         return None
     return float(workload.past_seconds - past)
 
 
-def _shared(one: Eviction, rest: float, number: int) -> Eviction:
+def _shared(one: Eviction, rest: float, number: int, begun: datetime | None) -> Eviction:
     """Give a run its share of admitted time that nobody saw divided."""
-    alone = number == 1 and one.after is None
-    started = one.at - timedelta(seconds=rest) if alone else None
+    started = None
+    if number == 1:
+        started = begun if one.after is not None else one.at - timedelta(seconds=rest)
     return replace(one, ran=rest * one.count / number, ran_most=rest, started=started)
 
 
 def examined(
-    one: Eviction, evidence: CheckpointEvidence | None, created: datetime, at: datetime
+    one: Eviction, evidence: CheckpointEvidence | None, floor: datetime, at: datetime
 ) -> Eviction:
     """Judge what was found of a run's checkpoints.
 
@@ -148,17 +151,17 @@ def examined(
         The preemption that ended the run.
     evidence : CheckpointEvidence or None
         What was found; None where nothing was looked for at this evaluation.
-    created : datetime
-        When the Workload was created: no run of it is older.
+    floor : datetime
+        No run that it ended is older: when the Workload was created, or preempted before.
     at : datetime
         The evaluation.
     """
-    if one.after is not None or one.settled:
+    if one.settled:
         return one
     settled = at - one.at >= STALE or (evidence is not None and at - one.at >= LATE)
     if evidence is None:
         return replace(one, settled=settled)
-    proof, written = _proof(one, evidence, created)
+    proof, written = _proof(one, evidence, floor)
     if one.proof is Proof.PROVEN and proof is not Proof.PROVEN:
         # It was there: what is gone from the listing has been written all the same.
         return replace(one, settled=settled)
@@ -166,29 +169,36 @@ def examined(
 
 
 def _proof(
-    one: Eviction, evidence: CheckpointEvidence, created: datetime
+    one: Eviction, evidence: CheckpointEvidence, floor: datetime
 ) -> tuple[Proof, Written | None]:
     read = [look for look in evidence.looks if look.status is LookStatus.OK]
     written = [*(look.newest for look in read if look.newest), *evidence.told]
     written = [w for w in written if w.at <= one.at]
-    since = one.started or created
+    since = one.started or floor
     proven = [w for w in written if w.at > since]
     if proven:
-        return Proof.PROVEN, min(proven, key=_trusted)
-    newest = min(written, key=_trusted, default=None)
+        return Proof.PROVEN, min(proven, key=_newest_first)
+    newest = min(written, key=_newest_first, default=None)
     if one.declared:
         return Proof.DECLARED, newest
     complete = evidence.looks and len(read) == len(evidence.looks)
     return (Proof.ABSENT if complete else Proof.UNREADABLE), newest
 
 
-def _trusted(one: Written) -> tuple[int, float, str]:
-    return (_TRUST.index(one.by), -one.at.timestamp(), one.uri)
+def _newest_first(one: Written) -> tuple[float, int, str]:
+    """Sort by time, of one moment the most trusted first."""
+    return (-one.at.timestamp(), _TRUST.index(one.by), one.uri)
 
 
 def found_for(one: Eviction, evidence: Iterable[CheckpointEvidence]) -> CheckpointEvidence | None:
-    """Find what was found for a preemption; its time may be the event's or the condition's."""
-    mine = [e for e in evidence if e.workload_uid == one.uid and abs(e.evicted - one.at) <= NEAR]
+    """Find what was found for a preemption; its time may be the event's or the condition's.
+
+    One without a time was looked for up to the latest that it can have been.
+    """
+    first, last = one.at - NEAR, one.at + NEAR
+    if one.after is not None:
+        first, last = one.after, one.at + READING
+    mine = [e for e in evidence if e.workload_uid == one.uid and first <= e.evicted <= last]
     return min(mine, key=lambda e: (abs(e.evicted - one.at), e.evicted), default=None)
 
 
@@ -212,8 +222,25 @@ def lost(one: Eviction, *, proven: bool) -> float | None:
         return 0.0
     seconds = None
     if proof_of(one) is Proof.PROVEN and one.written:
-        since_saved = (one.at - one.written.at).total_seconds()
-        seconds = since_saved if one.ran_most is None else min(since_saved, one.ran_most)
-    elif one.started is not None or not proven:
+        seconds = _since_saved(one, one.written)
+    elif one.started is not None or not proven or one.proof is Proof.ABSENT:
         seconds = one.ran
     return None if seconds is None else one.gpus * seconds / 3600
+
+
+def time_of(one: Eviction) -> datetime | None:
+    """Tell when a preemption was: as it was seen, else by when its run began and how long it was."""
+    if one.after is None:
+        return one.at
+    if one.started is None or one.ran is None:
+        return None
+    return one.started + timedelta(seconds=one.ran)
+
+
+def _since_saved(one: Eviction, written: Written) -> float | None:
+    """Seconds from a checkpoint of a run to its end; None where nobody knows when that was."""
+    end = time_of(one)
+    if end is None:
+        return None
+    seconds = max(0.0, (end - written.at).total_seconds())
+    return seconds if one.ran_most is None else min(seconds, one.ran_most)

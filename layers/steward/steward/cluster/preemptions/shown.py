@@ -126,6 +126,17 @@ def last_words(workload: Workload) -> Shown | None:
     return Shown(at=condition.since, words=words) if words != Words() else None
 
 
+def latest_end(workload: Workload) -> datetime | None:
+    """Tell the time that no preemption of a Workload can be later than; None: not known.
+
+    That of its eviction; else it has not run before its last admission, or not since its end.
+    """
+    if now := evicted_now(workload):
+        return now.at
+    admitted = workload.condition(ADMITTED)
+    return admitted.since if admitted else None
+
+
 def admissions(events: Iterable[KueueEvent]) -> Mapping[str, tuple[datetime, ...]]:
     """Find when Workloads were admitted, by UID, as far as events tell."""
     found: dict[str, list[datetime]] = {}
