@@ -22,8 +22,8 @@ GOVERNED = Wanted(namespaces=(RESEARCH,), everywhere=False)
 
 
 def cluster(**labels: dict[str, str]) -> dict[str, Json]:
-    """The basic cluster; keyword arguments label its namespaces (genai, default)."""
-    files = basic_files() | kueue_v1beta2()
+    """The basic cluster, nothing queued; keyword arguments label its namespaces (genai, default)."""
+    files = basic_files() | kueue_v1beta2() | {"workloads": listed()}
     names = {"genai": GENAI, "default": "default"}
     for short, found in labels.items():
         (one,) = [i for i in files["namespaces"]["items"] if i["metadata"]["name"] == names[short]]
@@ -68,6 +68,41 @@ def test_namespaces_that_hyperpods_labels_govern_are_listed_as_well(
     governed: bool,  # noqa: FBT001  # a case's expectation
 ) -> None:
     reading = read(standin(cluster(genai=labels)), wanted=GOVERNED)
+    assert (GENAI in (reading.governed or ())) is governed
+    assert ("chat-7d9f-x" in names(reading)) is governed
+
+
+@pytest.mark.parametrize(
+    ("conditions", "governed"),
+    [
+        ([], True),
+        ([{"type": "Admitted", "status": "True"}], True),
+        # What has finished has no pods to wait for.
+        ([{"type": "Finished", "status": "True"}], False),
+    ],
+)
+def test_a_namespace_that_kueue_queues_jobs_of_is_listed_whoever_governs_it(
+    conditions: list[Json],
+    governed: bool,  # noqa: FBT001  # a case's expectation
+) -> None:
+    """Else a job that was just admitted seems to have no pods until the next hourly list."""
+    metadata = {
+        "name": "job-chat-1a2b3",
+        "namespace": GENAI,
+        "uid": "uid-w",
+        "creationTimestamp": "2026-11-05T10:00:00Z",
+    }
+    files = cluster()
+    files["workloads"] = listed(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "metadata": metadata,
+            "spec": {},
+            "status": {"conditions": conditions},
+        }
+    )
+    reading = read(standin(files), wanted=GOVERNED)
     assert (GENAI in (reading.governed or ())) is governed
     assert ("chat-7d9f-x" in names(reading)) is governed
 

@@ -3,17 +3,14 @@
 import random
 from copy import replace
 from datetime import timedelta
-from fractions import Fraction
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steward.cluster.memory import Memory
-from steward.cluster.pending.amounts import read_amount
 from steward.cluster.pending.messages import read_message
 from steward.cluster.pending.reasons import Reason, settle
 from steward.detect.pending import detect
-from steward.sources.kubernetes.quantity import parse
 from tests.builders import NOON, a_cluster, a_holder, an_accelerator
 from tests.pending_cases import (
     GPU,
@@ -144,20 +141,6 @@ def test_old_and_new_wordings_of_a_refusal_are_the_same_fact(resource, flavor, n
 def test_any_text_at_all_is_read_without_an_error(text):
     read_message(text)
     assert read_message(f"couldn't assign flavors to pod set main: {text}") is not None
-
-
-@RELAXED
-@given(st.text("0123456789.eEmkMGKiu+-n", max_size=12) | AMOUNTS)
-def test_amounts_read_as_the_sources_read_them(text):
-    # The sources' parser is exact; this one keeps a float's precision.
-    try:
-        exact = parse(text)
-    except ValueError:
-        assert read_amount(text) is None
-        return
-    read = read_amount(text)
-    assert read is not None
-    assert abs(Fraction(read) - exact) <= abs(exact) * Fraction(1, 10**12)
 
 
 REASONS = st.none() | st.sampled_from(Reason)

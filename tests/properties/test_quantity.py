@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steward.sources.kubernetes.quantity import parse
+from steward.cluster.quantity import parse
 
 # Written out from the table in the Kubernetes API reference ("Quantity"), not computed.
 UNITS = {

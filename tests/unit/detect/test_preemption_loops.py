@@ -30,11 +30,11 @@ from tests.unit.detect.preemptions import (
 )
 
 
-def test_runs_shorter_than_start_up_and_a_checkpoint_are_named_and_page_nobody():
-    # 44 minutes each, where 15 + 30 are needed. Thrash takes two: one alone is none proven.
+def test_runs_shorter_than_start_up_and_a_checkpoint_get_nowhere():
+    # 44 minutes each, where 15 + 30 are needed.
     ends = [NOON + n * HOUR for n in (1, 2, 3)]
     (finding,) = told(ticks(Kueue(runs=runs_of(44, *ends)), *ends)).findings
-    assert (finding.reason, finding.severity) == ("without_checkpoint", Severity.WARN)
+    assert (finding.reason, finding.severity) == ("thrash", Severity.PAGE)
     assert finding.evidence["loop"] == "short_runs"
     assert (finding.evidence["longest_run_minutes"], finding.evidence["needed_minutes"]) == (44, 45)
 
@@ -151,7 +151,8 @@ def test_what_nobody_saw_is_no_turn_of_a_pair_where_a_third_took_part():
     now = turns[9]
     third = an_event(a, now - 2 * MINUTE, message=message("uid-c", "x"))
     found = told([seen(now, a.at(now), b.at(now), kueue_events=(third,))]).findings
-    assert {f.reason for f in found} == {"without_checkpoint"}
+    # Two findings, each of its own runs, which were too short; no pair.
+    assert [(f.reason, f.evidence["loop"]) for f in found] == 2 * [("thrash", "short_runs")]
 
 
 def test_what_nobody_saw_in_days_is_no_turn_of_a_pair():
@@ -243,5 +244,5 @@ def test_when_one_of_a_pair_has_finished_the_pair_is_over():
     detection = detect(seen(NOON + HOUR, a.at(NOON + HOUR), done.at(NOON + HOUR)), memory, CLUSTER)
     # What is left is a's own: five runs, all too short.
     (finding,) = detection.findings
-    assert (finding.subject, finding.reason) == (f"PyTorchJob/{NS}/a", "without_checkpoint")
+    assert (finding.subject, finding.reason) == (f"PyTorchJob/{NS}/a", "thrash")
     assert (finding.evidence["loop"], finding.evidence["count"]) == ("short_runs", 5)

@@ -87,8 +87,10 @@ def test_the_first_line_tells_the_story() -> None:
                 "reason": "limit_binding",
                 "evidence": {},
             },
-            ":warning: Borrowing limit binds while others leave quota idle: 1 GPU borrowed · research"
-            " · nvidia.com/gpu on b",
+            (
+                ":warning: Borrowing limit binds while others leave quota idle: 1 GPU borrowed"
+                " · research · nvidia.com/gpu on b"
+            ),
         ),
     ],
 )

@@ -1,31 +1,17 @@
 """Amounts in Kueue's texts: read as numbers, and written for people."""
 
-import re
-
 from steward.cluster.amounts import quantity
+from steward.cluster.quantity import parse
 
-_QUANTITY = re.compile(
-    r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
-    r"(?:[eE](?P<exponent>[+-]?[0-9]{1,2})|(?P<suffix>[numkMGTPE]|[KMGTPE]i)?)",
-    re.ASCII,
-)
-_SMALL = {"n": 10**9, "u": 10**6, "m": 10**3}
-_LARGE = {suffix: 10 ** (3 * i) for i, suffix in enumerate("kMGTPE", start=1)} | {
-    f"{suffix}i": 2 ** (10 * i) for i, suffix in enumerate("KMGTPE", start=1)
-}
 _NOUNS = {"nvidia.com/gpu": "GPU", "cpu": "CPU", "aws.amazon.com/neurondevice": "Neuron device"}
 
 
 def read_amount(text: str) -> float | None:
     """Read a Kubernetes quantity ("8", "1500m", "3Gi") in base units; None where it is none."""
-    match = _QUANTITY.fullmatch(text.strip())
-    if match is None:
+    try:
+        return float(parse(text.strip()))
+    except ValueError:
         return None
-    if match["exponent"] is not None:
-        return float(f"{match['number']}e{match['exponent']}")
-    suffix = match["suffix"] or ""
-    amount: float = float(match["number"]) / _SMALL.get(suffix, 1) * _LARGE.get(suffix, 1)
-    return amount
 
 
 def said(resource: str, amount: float) -> str:

@@ -67,6 +67,7 @@ def _of_job(job: Job, usd: Pricing, cluster: ClusterPolicy) -> Finding | None:
         reason, severity = WITH, Severity.INFO
     evidence: dict[str, Any] = {"advice": _advice(job.counted, proof, limits)}
     if longest is not None:
+        reason, severity = THRASH, Severity.PAGE
         evidence = {
             "loop": "short_runs",
             "longest_run_minutes": tidy(longest),

@@ -22,7 +22,7 @@ from steward.cluster.preemptions.memory import Eviction, PreemptionMemory, Watch
 from steward.cluster.preemptions.runs import examined, found_for, from_admission
 from steward.cluster.preemptions.shown import Shown, admissions, preemptions_counted, shown
 from steward.cluster.snapshot import Snapshot
-from steward.cluster.workloads import subject_of
+from steward.cluster.workloads import subject_of, top_owner
 
 WORKLOADS = "kubernetes/workloads"
 
@@ -68,8 +68,7 @@ def subjects_of(snapshot: Snapshot, memory: PreemptionMemory) -> Subjects:
 
 
 def _part_of_owner(workload: Workload) -> str | None:
-    owners = (*workload.owner_chain[-1:], workload.owner)
-    owner = next((owner for owner in owners if owner), None)
+    owner = top_owner(workload)
     return f"kubernetes/{owner.kind.lower()}s" if owner else None
 
 

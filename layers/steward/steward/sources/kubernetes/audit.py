@@ -20,9 +20,9 @@ from steward.cluster.audit import (
     ResourceQuota,
     ServiceAccount,
 )
+from steward.cluster.quantity import parse
 from steward.sources.kubernetes.fields import MalformedError, mapping, objects, optional_text, text
 from steward.sources.kubernetes.lists import CORE
-from steward.sources.kubernetes.quantity import parse
 
 if TYPE_CHECKING:
     from steward.sources.kubernetes.lists import Lists

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
+from steward.cluster.quantity import parse
 from steward.errors import PermanentError
-from steward.sources.kubernetes.quantity import parse
 
 type Time = str | int | float | None
 

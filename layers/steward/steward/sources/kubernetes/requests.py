@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from fractions import Fraction
 
+from steward.cluster.quantity import parse
 from steward.sources.kubernetes.fields import MalformedError
-from steward.sources.kubernetes.quantity import parse
 from steward.sources.kubernetes.shapes import Container, PodSpec, Resources
 
 GPU = "nvidia.com/gpu"

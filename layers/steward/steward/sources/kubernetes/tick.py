@@ -102,7 +102,9 @@ def read_tick(lists: Lists, wanted: Wanted, created_by: Sequence[str]) -> Kubern
     workloads = _read_workloads(lists, roots, wanted, created_by)
     ours = None
     if namespaces is not None and not wanted.everywhere:
-        ours = governed(namespaces, wanted.namespaces)
+        # Where Kueue admits jobs their pods matter at once, whoever governs the namespace.
+        queued = {w.workload.namespace for w in workloads if not w.workload.holds("Finished")}
+        ours = governed(namespaces, wanted.namespaces) | queued
     reading = Reading(
         shape=PodShape,
         reduce=partial(read_pod, created_by=created_by),
