@@ -9,7 +9,7 @@ from local.replay import ROOT, replay
 from steward.errors import ConfigError
 from tests.contract.cloudwatch import gpu, record
 from tests.contract.cloudwatch import minutes as ending_at
-from tests.recordings import RecordedPod, write_recording
+from tests.recordings import RecordedPod, about_gpus, write_recording
 
 START = datetime(2026, 11, 5, 9, 50, tzinfo=UTC)
 END = START + timedelta(minutes=30)
@@ -55,7 +55,7 @@ def run(folder):
     told = []
     done = replay(folder, told.append)
     assert done.failures == 0
-    return told
+    return about_gpus(told)
 
 
 def lines(told, kind, *keys):
