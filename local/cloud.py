@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ FOLDED = (NOW - 3 * TICK, NOW - 2 * TICK)
 
 WAITING = (NOW - TICK, NOW)
 
+
+_RUN = count()
 
 LOCAL_NAME = "gpu-steward-local"
 """Name of bucket, bus, table and secret at a port that was asked for."""
@@ -79,8 +82,9 @@ def cloud(folder: Path, host: str, port: int = 0) -> Iterator[Cloud]:
             aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
             region_name=CREDENTIALS["AWS_REGION"],
         )
-        # One process may run several: each has names of its own, the one at a known port known ones.
-        name = LOCAL_NAME if port else f"gpu-steward-{rig.url.rpartition(':')[2]}"
+        # One process may run several, and its backend forgets nothing: each has names of its own, the
+        # one at a known port known ones.
+        name = LOCAL_NAME if port else f"gpu-steward-{rig.url.rpartition(':')[2]}-{next(_RUN)}"
         variables = _create(session, rig.url, name)
         with environment(rig.url):
             app = LocalApp(Settings(region="us-east-1", local_endpoint=rig.url), policy, clock)
