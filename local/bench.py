@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from local.cloud import Cloud, cloud
+from local.cloud import NOW, TICK, Cloud, cloud
 from local.metrics.source import CHOICE
 from local.replay import ROOT
 from local.rig import CREDENTIALS
@@ -161,7 +161,7 @@ def _run(program: str, given: Any, running: Cloud) -> dict[str, Any]:
 
 @contextmanager
 def _seeded(running: Cloud) -> Iterator[Any]:
-    """Give a function that puts the bucket and the table back to what they were."""
+    """Give a function that puts bucket and table back to what they were five minutes ago."""
     s3 = running.session.client("s3", endpoint_url=running.rig.url)
     dynamodb = running.session.client("dynamodb", endpoint_url=running.rig.url)
     bucket, table = running.variables["BUCKET"], running.variables["STATE_TABLE"]
@@ -170,7 +170,12 @@ def _seeded(running: Cloud) -> Iterator[Any]:
 
     def reset() -> None:
         s3.put_object(Bucket=bucket, Key=key, Body=memory)
-        for prefix in ("latest/", "claims/", "checkpoints/"):
+        for one in s3.list_objects_v2(Bucket=bucket, Prefix="latest/").get("Contents", []):
+            pointer = s3.get_object(Bucket=bucket, Key=one["Key"])["Body"].read().decode()
+            # A cold start in the middle of the day: the tick before it is the last snapshot.
+            earlier = pointer.replace(f"{NOW:%Y-%m-%dT%H:%M}", f"{NOW - TICK:%Y-%m-%dT%H:%M}")
+            s3.put_object(Bucket=bucket, Key=one["Key"], Body=earlier.encode())
+        for prefix in ("claims/", "checkpoints/"):
             for one in s3.list_objects_v2(Bucket=bucket, Prefix=prefix).get("Contents", []):
                 s3.delete_object(Bucket=bucket, Key=one["Key"])
         for item in dynamodb.scan(TableName=table)["Items"]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # A function's heap grows once and is thrown away: collecting it on the way up is a tenth of a cold
 # start (docs/decisions/0010), and finds nothing.
-gc.set_threshold(50_000, 20, 50)
+gc.set_threshold(200_000, 20, 50)
 
 
 class App:
