@@ -1,3 +1,4 @@
+import logging
 import sys
 from collections.abc import Iterator
 
@@ -23,6 +24,12 @@ def _no_settings(monkeypatch):
         "CHECKPOINT_MIRROR",
     ):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _heard(caplog):
+    """Warnings are heard, whatever another test in this process has set the root logger to."""
+    caplog.set_level(logging.WARNING)
 
 
 @pytest.fixture
