@@ -30,7 +30,7 @@ STEWARD := $(shell find layers/steward functions -name '*.py' -o -name '*.json' 
 .SILENT:
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint build invoke replay rig bench deploy lock policy clean setup
-.PHONY: capture fetch-tick metrics-check
+.PHONY: capture fetch-tick metrics-check redrive
 MAKEFLAGS += --no-print-directory
 
 help: ## list the commands
@@ -64,6 +64,10 @@ metrics-check: $(VENV_READY) ## say which metrics a live cluster has: make metri
 	$(PYTHON) -m local.metrics_check --cluster "$(CLUSTER)" --governance "$(GOVERNANCE)" \
 		$(if $(METRICS_URL),--metrics-url "$(METRICS_URL)") $(if $(JSON),--json)
 
+# This one works on a deployed stack, with your own access.
+redrive: $(VENV_READY) ## say what failed for good, and send it back: make redrive [QUEUE=<name> YES=1] [STACK=<stack>]
+	$(PYTHON) -m local.redrive $(if $(STACK),--stack "$(STACK)") $(if $(QUEUE),--queue "$(QUEUE)") $(if $(YES),--yes)
+
 invoke: ## run one built function in a container: make invoke FUNCTION=take_snapshot EVENT=events/<file>
 	$(if $(and $(FUNCTION),$(EVENT)),,echo "make invoke FUNCTION=<folder> EVENT=events/<file>" >&2; exit 2)
 	$(MAKE) --silent .aws-sam/ready-$(LOCAL_ARCH)
@@ -72,12 +76,13 @@ invoke: ## run one built function in a container: make invoke FUNCTION=take_snap
 rig: $(VENV_READY) ## keep the local rig up, for sam local invoke by hand
 	$(PYTHON) -m local.invoke --serve
 
-bench: $(VENV_READY) ## measure cold starts beside a floor, snapshots and evaluations by size, storms of triggers
+bench: $(VENV_READY) ## measure cold starts beside a floor, snapshots, evaluations, storms of triggers, deliveries
 	$(MAKE) --silent .aws-sam/ready-$(LOCAL_ARCH)
 	$(PYTHON) -m local.bench
 	$(PYTHON) -m local.bench_snapshot
 	$(PYTHON) -m local.bench_evaluate
 	$(PYTHON) -m local.bench_triggers
+	$(PYTHON) -m local.bench_alerts
 
 lint: $(VENV_READY) ## check style, types, architecture, template and locks
 	scripts/lint $(UV)

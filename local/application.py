@@ -10,7 +10,7 @@ from steward import ports
 from steward.bootstrap import App
 from steward.cluster.policy import ClusterPolicy, Policy
 from steward.settings import Settings
-from steward.sinks.queues import EvaluationSender, SnapshotRequestSender
+from steward.sinks.queues import CommandSender, EvaluationSender, SnapshotRequestSender
 
 
 @dataclass(slots=True)
@@ -42,6 +42,7 @@ class LocalApp(App):
         self.collected = InMemoryBus()
         self.request_messages = InMemorySender(clock)
         self.evaluation_messages = InMemorySender(clock)
+        self.command_messages = InMemorySender(clock)
 
     @cached_property
     def clock(self) -> ports.Clock:
@@ -74,9 +75,22 @@ class LocalApp(App):
         return SnapshotRequestSender(self.request_messages, spokes={})
 
     @cached_property
-    def queue(self) -> ports.EvaluationQueue:
-        """The evaluation queue's twin."""
+    def _reconciling(self) -> EvaluationSender:
         return EvaluationSender(self.evaluation_messages)
+
+    @cached_property
+    def commands(self) -> ports.CommandQueue:
+        """The command queue's twin."""
+        return CommandSender(self.command_messages)
+
+    @property
+    def senders(self) -> dict[str, InMemorySender]:
+        """The queues' twins, by the variable that names each of them to a function."""
+        return {
+            "SNAPSHOT_REQUESTS_URL": self.request_messages,
+            "EVALUATIONS_URL": self.evaluation_messages,
+            "COMMANDS_URL": self.command_messages,
+        }
 
 
 def for_recording(policy: Policy, cluster: str, tick: timedelta) -> Policy:

@@ -34,6 +34,8 @@ EVENTS = {
     "evaluate_snapshot": "idle_gpus",
     "reconcile_alerts": "evaluation",
     "record_checkpoints": "heartbeat",
+    "answer_slack": "acknowledge",
+    "run_command": "status",
 }
 """The event that each function starts with."""
 

@@ -3,6 +3,7 @@
 For functions that run in a container: they find at the rig what their events speak of.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from local import demo_recording
 from local.application import LocalApp, VirtualClock
 from local.recording import Recording
 from local.replay import load_policy
-from local.rig import CREDENTIALS, Rig, environment, serve
+from local.rig import CREDENTIALS, SLACK_SECRET, Rig, environment, serve
 from steward.cluster.memory import Memory
 from steward.settings import Settings
 from steward.usecases.evaluate_snapshot import fold
@@ -116,14 +117,16 @@ def _create(session: boto3.Session, url: str, name: str) -> dict[str, str]:
     sqs = session.client("sqs", endpoint_url=url)
     requests = sqs.create_queue(QueueName=f"{name}-requests")["QueueUrl"]
     made = sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true"})
+    commands = sqs.create_queue(QueueName=f"{name}-commands")["QueueUrl"]
     secrets = session.client("secretsmanager", endpoint_url=url)
-    secrets.create_secret(Name=name, SecretString='{"bot_token": "xoxb-local-rig"}')
+    secrets.create_secret(Name=name, SecretString=json.dumps(SLACK_SECRET))
     return {
         "BUCKET": name,
         "BUS": name,
         "STATE_TABLE": name,
         "SNAPSHOT_REQUESTS_URL": requests,
         "EVALUATIONS_URL": made["QueueUrl"],
+        "COMMANDS_URL": commands,
         "SLACK_SECRET": name,
     }
 

@@ -1,7 +1,7 @@
 """Run one built function in the real Lambda runtime, against the rig and nothing else.
 
 `python -m local.invoke FUNCTION EVENT`: prints the function's answer on stdout, its log and what it
-told Slack on stderr; exit status 1 when the function raised, 2 when it could not be run.
+told Slack and pagers on stderr; exit status 1 when the function raised, 2 when it could not be run.
 `python -m local.invoke --serve` keeps the rig up for `sam local invoke` by hand.
 """
 
@@ -136,6 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for call in running.rig.calls:
                 text = call["payload"].get("text", "")
                 print(f"Slack {call['method']} {call['channel']}: {text}", file=sys.stderr)
+            for page in running.rig.pages:
+                print(f"SNS {page['topic_arn']}: {page['message']}", file=sys.stderr)
     except (ConfigError, OSError, ValueError) as error:
         print(f"invoke: {error}", file=sys.stderr)
         return 2

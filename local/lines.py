@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from steward.alerts import troubles
 from steward.alerts.model import Alert, AlertState, ReconcilerState
 from steward.cluster.figures import stamp, tidy
 from steward.cluster.findings import Evaluation, Finding, Unknown
@@ -51,12 +52,17 @@ def _facts(cluster: str, finding: Finding) -> Line:
 
 
 def open_findings(state: ReconcilerState) -> list[Line]:
-    """Describe every open alert, for the summary."""
-    alerts = [a for a in state.alerts.values() if a.state is AlertState.OPEN]
+    """Describe every open finding, for the summary."""
+    alerts = [a for a in state.alerts.values() if a.state is AlertState.OPEN and _is_found(a)]
     return [
         finding_line(state.cluster, alert)
         for alert in sorted(alerts, key=lambda alert: (alert.opened, alert.key))
     ]
+
+
+def _is_found(alert: Alert) -> bool:
+    """Tell a finding about the cluster from what the steward says of itself, which is a card only."""
+    return alert.finding.detector != troubles.DETECTOR
 
 
 class FindingLines:
@@ -69,7 +75,7 @@ class FindingLines:
         """Describe the changes: first what ended, then what opened, each in the order of its key."""
         lines: list[tuple[bool, str, Line]] = []
         for key, alert in sorted(state.alerts.items()):
-            if alert.state is AlertState.DAMPED or alert.opened is None:
+            if alert.state is AlertState.DAMPED or alert.opened is None or not _is_found(alert):
                 continue
             mark = (alert.state.value, key, alert.opened)
             if mark not in self._told:

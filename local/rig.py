@@ -1,4 +1,4 @@
-"""The local rig: one HTTP server that answers for AWS' sources, Kubernetes, Prometheus and Slack."""
+"""The local rig: one HTTP server for AWS' sources, Kubernetes, Prometheus, Slack and pagers."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from werkzeug.wrappers import Request, Response
 
 from local.metrics.source import prometheus_app
 from local.recording import Recording
-from local.standins import cloudwatch, s3, sagemaker
+from local.standins import cloudwatch, s3, sagemaker, sns
 from local.standins.aws import AwsStandin
 from local.standins.kubernetes import KubernetesStandin
 from local.standins.slack import SlackStandin
@@ -35,6 +35,9 @@ CREDENTIALS = {
 """Dummies, and nothing that could lead to real ones: nothing local ever reaches an account. One
 attempt a call: a recorded refusal answers a repeat as it answered the first, and waiting for it
 would take real time."""
+
+SLACK_SECRET = {"bot_token": "xoxb-local-rig", "signing_secret": "local-rig"}
+"""What the Slack app's secret holds here: what the rig signs with, and a token that opens nothing."""
 
 OWN = "gpu-steward-"
 """How the names of buckets begin that stand behind the rig; every other one is the recording's."""
@@ -59,11 +62,14 @@ class Rig:
         Base URL, without a slash at its end.
     calls : list of dict
         Slack calls so far, as the replay prints them.
+    pages : list of dict
+        What pagers' topics took so far: `at`, `topic_arn`, `subject`, `message`.
     """
 
     url: str
     slack: SlackStandin
     calls: list[dict[str, Any]] = field(default_factory=list)
+    pages: list[dict[str, Any]] = field(default_factory=list)
 
 
 @contextmanager
@@ -94,25 +100,29 @@ def serve(
         WSGI application for the rest of AWS; without it, the rest is refused.
     """
     calls: list[dict[str, Any]] = []
+    pages: list[dict[str, Any]] = []
     slack = SlackStandin(recording, now, calls.append)
+    topics = sns.SnsStandin(now, pages.append)
     with prometheus_app(recording, clusters, now) as prometheus:
         mounted: dict[str, Any] = {
             "/kubernetes": KubernetesStandin(recording, now),
             "/prometheus": prometheus,
             "/slack/api": slack,
+            "/slack/hooks": slack.hooks,
         }
-        front = _Front(mounted, s3.S3Standin(recording, now), otherwise or _secrets)
+        front = _Front(mounted, s3.S3Standin(recording, now), topics, otherwise or _secrets)
         server = make_server(host, port, front, threaded=True, request_handler=_QuietHandler)
         url = f"http://{host}:{server.server_port}"
         front.aws = AwsStandin(recording, now, f"{url}/kubernetes")
         with _running(server):
-            yield Rig(url=url, slack=slack, calls=calls)
+            yield Rig(url=url, slack=slack, calls=calls, pages=pages)
 
 
 @contextmanager
 def environment(url: str) -> Iterator[None]:
     """Point everything that reads the environment at the rig, and restore it afterwards."""
     wanted = {**CREDENTIALS, "AWS_ENDPOINT_URL": url, "LOCAL_ENDPOINT": url}
+    wanted["POWERTOOLS_METRICS_DISABLED"] = "true"  # their lines would stand between a replay's own
     dropped = [name for name in os.environ if name.startswith("AWS_") and name not in wanted]
     before = dict(os.environ)
     for name in dropped:
@@ -128,9 +138,12 @@ def environment(url: str) -> Iterator[None]:
 class _Front:
     """Passes each request to the stand-in that answers for it."""
 
-    def __init__(self, mounted: dict[str, WsgiApp], storage: WsgiApp, otherwise: WsgiApp) -> None:
+    def __init__(
+        self, mounted: dict[str, WsgiApp], storage: WsgiApp, topics: WsgiApp, otherwise: WsgiApp
+    ) -> None:
         self._mounted = mounted
         self._storage = storage
+        self._topics = topics
         self._otherwise = otherwise
         self.aws: Any = None
 
@@ -145,6 +158,8 @@ class _Front:
         if environ.get("HTTP_X_AMZ_TARGET", "").startswith(targets) or _is_eks(environ):
             answer: Iterable[bytes] = self.aws(environ, start)
             return answer
+        if sns.is_sns(environ):
+            return self._topics(environ, start)
         if s3.is_listing(environ) and not s3.bucket_of(environ).startswith(OWN):
             return self._storage(environ, start)
         return self._otherwise(environ, start)
@@ -160,10 +175,10 @@ def _is_eks(environ: dict[str, Any]) -> bool:
 
 @Request.application
 def _secrets(request: Request) -> Response:
-    """Answer the one AWS call that a replay makes beside its sources: the Slack token."""
+    """Answer the one AWS call that a replay makes beside its sources: the Slack app's secret."""
     target = request.headers.get("X-Amz-Target", "")
     if target == "secretsmanager.GetSecretValue":
-        secret = {"Name": "slack", "SecretString": json.dumps({"bot_token": "xoxb-local-rig"})}
+        secret = {"Name": "slack", "SecretString": json.dumps(SLACK_SECRET)}
         return Response(json.dumps(secret), content_type="application/x-amz-json-1.1")
     body = {"__type": "UnrecognizedClientException", "message": f"the rig does not answer {target}"}
     return Response(json.dumps(body), status=400, content_type="application/x-amz-json-1.1")

@@ -51,12 +51,15 @@ class Routes:
         Queue to the function that polls it, and its batch size.
     variables : dict of str to dict of str to str
         Function folder to its environment variables that name a resource (by logical id).
+    addresses : tuple of str
+        Folders of the functions that have a Function URL.
     """
 
     scheduled: tuple[tuple[str, str], ...]
     rules: tuple[Rule, ...]
     pollers: dict[str, tuple[str, int]]
     variables: dict[str, dict[str, str]]
+    addresses: tuple[str, ...]
 
     def matching(self, bus: str, event: Mapping[str, Any]) -> tuple[Target, ...]:
         """Find the targets of an event on a bus."""
@@ -75,6 +78,16 @@ class Routes:
                 f"template.yaml: {variable} names {sorted(named) or 'nothing'}, not one queue"
             )
         return named.pop()
+
+    @property
+    def answering(self) -> str:
+        """The function that Slack's requests arrive at."""
+        if len(self.addresses) != 1:
+            raise ConfigError(
+                f"template.yaml: {sorted(self.addresses) or 'no function'} has a "
+                "FunctionUrlConfig; Slack is given the URL of one"
+            )
+        return self.addresses[0]
 
 
 def read_routes(template: Path, **parameters: str) -> Routes:
@@ -126,7 +139,15 @@ def read_routes(template: Path, **parameters: str) -> Routes:
             targets = tuple(_target(name, t["Arn"], resources, functions) for t in given["Targets"])
             rules.append(_rule(name, given, given["EventPattern"], targets, known))
     return Routes(
-        scheduled=tuple(scheduled), rules=tuple(rules), pollers=pollers, variables=variables
+        scheduled=tuple(scheduled),
+        rules=tuple(rules),
+        pollers=pollers,
+        variables=variables,
+        addresses=tuple(
+            folder
+            for name, folder in functions.items()
+            if "FunctionUrlConfig" in resources[name]["Properties"]
+        ),
     )
 
 

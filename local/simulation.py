@@ -7,16 +7,17 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import batched
+from itertools import batched, groupby
 from pathlib import Path
 from typing import Any, Literal
 
 from local import lines
 from local.application import LocalApp, VirtualClock
-from local.envelopes import LambdaContext, from_bus, from_queue
+from local.envelopes import LambdaContext, from_bus, from_queue, from_slack
 from local.recording import Recording
-from local.rig import Rig
+from local.rig import SLACK_SECRET, Rig
 from local.routing import DEFAULT_BUS, Routes, Target
+from local.twins import Message
 from steward import codec
 from steward.cluster.figures import stamp
 from steward.cluster.findings import Evaluation
@@ -75,6 +76,8 @@ class Replay:
             self.clock.move_to(at)
             if kind == "event":
                 self._deliver(_bus_of(payload), payload)
+            elif kind == "press":
+                self._press(payload)
             elif kind == "snapshot":
                 self._store(payload)
             else:
@@ -100,6 +103,13 @@ class Replay:
             raise ConfigError(f"{path}: is the memory of {memory.cluster!r}; remove it")
         self.app.memories.save(memory, None)
 
+    def _press(self, form: str) -> None:
+        """Post what somebody pressed or typed to the function's address, as Slack does."""
+        secret = SLACK_SECRET["signing_secret"]
+        identifier = f"local-{self.invocations}"
+        event = from_slack(form, secret, self.clock.now(), identifier)
+        self._work.append((self.routes.answering, event))
+
     def _store(self, path: Path) -> None:
         """Take a stored snapshot in place of a fresh one."""
         snapshot = _stored(Snapshot, path)
@@ -116,21 +126,22 @@ class Replay:
             for event in _drain(self.app.collected.events):
                 identifier = f"local-{self.invocations}"
                 self._deliver(BUS, from_bus(event, identifier, self.clock.now()))
-            self._poll("SNAPSHOT_REQUESTS_URL", self.app.request_messages.messages)
-            self._poll("EVALUATIONS_URL", self.app.evaluation_messages.messages)
+            for variable, sender in self.app.senders.items():
+                self._poll(variable, _drain(sender.messages))
             if not self._work:
                 return
 
-    def _poll(self, variable: str, messages: list[Any]) -> None:
-        bodies = [message.body for message in _drain(messages)]
-        queue = self.routes.queue_behind(variable)
-        self._enqueue(queue, bodies)
+    def _poll(self, variable: str, messages: Sequence[Message]) -> None:
+        """Have what was sent to a queue polled; of a FIFO queue a batch holds one group."""
+        queue = self.routes.queue_behind(variable) if messages else ""
+        for group, sent in groupby(messages, lambda one: one.fifo and one.fifo.group):
+            self._enqueue(queue, [message.body for message in sent], group)
 
-    def _enqueue(self, queue: str, bodies: Sequence[str]) -> None:
+    def _enqueue(self, queue: str, bodies: Sequence[str], group: str | None = None) -> None:
         function, size = self.routes.pollers[queue]
         messages = [(f"{queue}-{self.invocations}-{n}", body) for n, body in enumerate(bodies)]
         for batch in batched(messages, size, strict=False):
-            self._work.append((function, from_queue(queue, batch, self.recording.cluster)))
+            self._work.append((function, from_queue(queue, batch, group)))
 
     def _deliver(self, bus: str, event: dict[str, Any]) -> None:
         for target in self.routes.matching(bus, event):
@@ -156,8 +167,11 @@ class Replay:
             logger.exception("handler failed", function=function)
             self._fail(function, f"{type(error).__name__}: {error}")
             return
-        for failed in (answer or {}).get("batchItemFailures", []):
+        told = answer or {}
+        for failed in told.get("batchItemFailures", []):
             self._fail(function, f"message {failed['itemIdentifier']} was not processed")
+        if (status := told.get("statusCode", 200)) >= 300:
+            self._fail(function, f"answered {status}: {told.get('body', '')}")
 
     def _left(self) -> float:
         """Tell how long an invocation may take: what waits for more events ends with the next tick."""
@@ -180,6 +194,7 @@ class Replay:
                 told += self._unknown.changes(self._last)
         told += self._findings.changes(self.app.alerts.load(self.recording.cluster))
         told += ({"type": "slack", **call} for call in self.rig.calls[self._calls_told :])
+        told += ({"type": "page", **page} for page in _drain(self.rig.pages))
         told += _drain(self._failed)
         self._calls_told = len(self.rig.calls)
         for line in sorted(told, key=lambda line: line["at"]):
@@ -194,11 +209,11 @@ def _stored[T](kind: type[T], path: Path) -> T:
         raise ConfigError(str(error)) from error
 
 
-type Entry = tuple[datetime, Literal["event", "snapshot", "tick"], Any]
+type Entry = tuple[datetime, Literal["event", "press", "snapshot", "tick"], Any]
 
 
 def _agenda(recording: Recording) -> Iterator[Entry]:
-    """Ticks, events and stored snapshots by time; at the same time what happened before the tick.
+    """All that happens, by time; at the same time what happened before the tick.
 
     What jobs told of their checkpoints before the first tick is history, and comes before it.
     """
@@ -207,16 +222,15 @@ def _agenda(recording: Recording) -> Iterator[Entry]:
         at = datetime.fromisoformat(event["time"])
         if at <= recording.end:
             entries.append((at, 0, (at, "event", event)))
-    for event in recording.events():
-        at = datetime.fromisoformat(event["time"])
-        if recording.start <= at <= recording.end:
-            entries.append((at, 0, (at, "event", event)))
-    for at, path in recording.snapshots():
-        if recording.start <= at <= recording.end:
-            entries.append((at, 1, (at, "snapshot", path)))
+    happened: list[tuple[datetime, int, Entry]] = [
+        *((at, 0, (at, "event", event)) for at, event in recording.events()),
+        *((press.at, 1, (press.at, "press", press.body)) for press in recording.presses),
+        *((at, 2, (at, "snapshot", path)) for at, path in recording.snapshots()),
+    ]
+    entries += (entry for entry in happened if recording.start <= entry[0] <= recording.end)
     at = recording.start
     while at <= recording.end:
-        entries.append((at, 2, (at, "tick", None)))
+        entries.append((at, 3, (at, "tick", None)))
         at += recording.tick
     entries.sort(key=lambda entry: entry[:2])
     return (entry for _, _, entry in entries)

@@ -6,6 +6,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from steward import bootstrap
 from steward.events import EventEnvelope, SnapshotTaken, parse
+from steward.metrics import emit
 from steward.telemetry import logger
 from steward.usecases.evaluate_snapshot import evaluate_snapshot
 
@@ -38,5 +39,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         findings=outcome.findings,
         unknown=outcome.unknown,
         failed=outcome.failed,
+        coverage=outcome.coverage,
     )
+    if outcome.applied:
+        emit(
+            Coverage=outcome.coverage,
+            Findings=outcome.findings,
+            DetectorsFailed=len(outcome.failed),
+        )
     return {"key": outcome.key, "reason": outcome.reason}

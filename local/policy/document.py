@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from local.policy.alerting import USER_ID, AlertingDocument
 from local.policy.forms import STRICT, duration
 from local.policy.names import (
     ACCOUNT,
@@ -204,6 +205,8 @@ class ClusterDocument(_Document):
     """How often to look, 5m to 24h, a multiple of 5m; left out: see docs/policy.md"""
     digest: DigestDocument = DigestDocument()
     """When the weekly digest is posted"""
+    alerting: AlertingDocument = AlertingDocument()
+    """How loudly and when people are told"""
     metrics: MetricsDocument
     """Where accelerator metrics come from"""
     capacity: Annotated[list[InstanceGroupDocument], Field(min_length=1)]
@@ -225,7 +228,7 @@ class ClusterDocument(_Document):
 
 
 class SlackDocument(_Document):
-    """Slack channels by name, and the one that gets what no team owns."""
+    """Slack channels by name, the one that gets what no team owns, and who is who."""
 
     channels: Annotated[
         dict[Annotated[str, CHANNEL], Annotated[str, CHANNEL_ID]],
@@ -234,6 +237,15 @@ class SlackDocument(_Document):
     """Channel name to channel id"""
     platform_channel: Annotated[str, CHANNEL]
     """Name of the channel for what has no team, and for a team without a channel"""
+    users: Annotated[
+        dict[Annotated[str, EMAIL], Annotated[str, USER_ID]],
+        Field(json_schema_extra={"additionalProperties": False}),
+    ] = {}
+    """E-mail address to Slack user id, of people who are mentioned or may exempt"""
+    lookup_users: bool = False
+    """Whether addresses that users lacks are looked up in Slack (scope users:read.email)"""
+    may_exempt: list[Annotated[str, EMAIL]] = []
+    """Addresses of who may exempt anything in Slack; a team's owners may exempt what is theirs"""
 
 
 class PolicyDocument(_Document):

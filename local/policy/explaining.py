@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from copy import replace
 
 from local.policy import pace
+from local.policy.alerting import AlertingDocument, EscalationDocument
 from local.policy.faults import KeyPath, key_path, suggest
 from local.policy.reading import Source
 from local.policy.thresholds import ThresholdsDocument
@@ -39,6 +40,7 @@ def explain(source: Source, cluster_name: str, scope: Scope) -> Iterator[str]:
     path: KeyPath = ("clusters", number)
     yield f"{cluster.name}: {', '.join(f'{k} {v}' for k, v in _dimensions(scope) if v)}"
     yield _tick_line(source, cluster, path)
+    yield from _alerting_lines(source, (*path, "alerting"))
     yield from _team_lines(source, cluster, team_number, (*path, "teams", team_number))
     blocks: list[KeyPath] = [("thresholds",)]
     blocks += [("overrides", n) for n, o in enumerate(cluster.overrides) if o.matches(scope)]
@@ -111,6 +113,25 @@ def _tick_line(source: Source, cluster: ClusterPolicy, path: KeyPath) -> str:
             f"({pace.PRICE_SOURCE}, {pace.PRICE_DATE})"
         )
     return _row("tick", value, origin)
+
+
+def _alerting_lines(source: Source, path: KeyPath) -> Iterator[str]:
+    defaults = AlertingDocument().model_dump(exclude={"escalation"})
+    escalation = EscalationDocument().model_dump()
+    keys = [*defaults.items(), *((f"escalation.{key}", value) for key, value in escalation.items())]
+    for key, default in keys:
+        place = (*path, *key.split("."))
+        if place in source.lines:
+            yield _row(f"alerting.{key}", _shown(source.value(place)), source.where(place))
+        else:
+            yield _row(f"alerting.{key}", _shown(default), "default")
+
+
+def _shown(value: object) -> object:
+    """Write a list in one line; an empty one is nothing."""
+    if not isinstance(value, list):
+        return value
+    return ", ".join(str(each) for each in value) or None
 
 
 def _team_lines(

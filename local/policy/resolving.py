@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from local.policy import limits
+from local.policy import alerting, limits
 from local.policy.document import (
     ClusterDocument,
     ExemptionDocument,
@@ -63,7 +63,9 @@ def resolve(document: dict[str, Any]) -> Policy:
     channels = {name: Channel(id=id_, name=name) for name, id_ in parsed.slack.channels.items()}
     platform = channels[parsed.slack.platform_channel]
     clusters = tuple(_cluster(cluster, channels, platform) for cluster in parsed.clusters)
-    return Policy(schema=parsed.schema_version, clusters=clusters)
+    slack = parsed.slack
+    people = alerting.people(slack.users, slack.may_exempt, lookup=slack.lookup_users)
+    return Policy(schema=parsed.schema_version, clusters=clusters, people=people)
 
 
 def _cluster(
@@ -90,6 +92,7 @@ def _cluster(
         platform_channel=platform,
         thresholds=limits.thresholds(document.thresholds),
         overrides=tuple(_override(override) for override in document.overrides),
+        alerting=alerting.alerting(document.alerting, channels),
     )
 
 

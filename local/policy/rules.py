@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from local.policy import alerting
 from local.policy.faults import Fault, KeyPath, key_path, show, suggest
 from local.policy.forms import duration, seconds
 from local.policy.names import ANY, NAMESPACE_PREFIX, OPEN, PLACEHOLDERS, QUEUE, UNLISTED
@@ -22,6 +23,7 @@ def faults_between(document: dict[str, Any]) -> Iterator[Fault]:
     channels = slack.get("channels")
     yield from _repeated([channels.get(name) for name in channels.keys], "channel id")
     yield from _unknown([slack.get("platform_channel")], channels.keys, "channel")
+    yield from alerting.same_address(slack.get("users"))
     clusters = top.get("clusters")
     yield from _repeated(clusters.each("name"), "cluster")
     yield from _workspace_faults(clusters.each("metrics"))
@@ -40,6 +42,7 @@ def faults_between(document: dict[str, Any]) -> Iterator[Fault]:
         yield from _price_faults(cluster)
         yield from _capacity_faults(cluster)
         yield from _override_faults(cluster)
+        yield from alerting.faults(cluster, list(channels.keys))
 
 
 def _repeated(named: Iterable[Place], what: str) -> Iterator[Fault]:

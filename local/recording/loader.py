@@ -12,6 +12,7 @@ from local.recording.checkpoints import CheckpointData, read_checkpoints
 from local.recording.cloudwatch import CloudWatchData, read_cloudwatch
 from local.recording.header import Header
 from local.recording.reading import (
+    Delivered,
     Timeline,
     check_tail,
     find_memories,
@@ -22,6 +23,7 @@ from local.recording.reading import (
     read_object,
     read_timeline,
 )
+from local.recording.slack import Press, read_presses
 
 SOURCES = ("sagemaker", "eks", "kubernetes")
 """Folders of answers: each may hold one subfolder a time, in force until the next one."""
@@ -46,6 +48,8 @@ class Recording:
         What `cloudwatch/` holds; nothing where it is absent.
     checkpoints : CheckpointData
         What `checkpoints/` holds; nothing where it is absent.
+    presses : tuple of Press
+        What people pressed and typed in Slack, by time.
     """
 
     folder: Path
@@ -57,8 +61,9 @@ class Recording:
     note: str
     cloudwatch: CloudWatchData = field(repr=False, compare=False)
     checkpoints: CheckpointData = field(repr=False, compare=False)
+    presses: tuple[Press, ...] = field(repr=False, compare=False)
     _timelines: Mapping[str, Timeline] = field(repr=False, compare=False)
-    _events: tuple[dict[str, Any], ...] = field(repr=False, compare=False)
+    _events: tuple[Delivered, ...] = field(repr=False, compare=False)
     _snapshots: tuple[tuple[datetime, Path], ...] = field(repr=False, compare=False)
     _memories: tuple[tuple[datetime, Path], ...] = field(repr=False, compare=False)
     _parsed: Callable[[Path], Any] = field(
@@ -80,8 +85,6 @@ class Recording:
             for _, answers in timeline:
                 for path in answers.values():
                     read_object(path)
-        for path in list_files(folder / "slack", ".json"):
-            read_json(path)
         for path in list_files(folder / "metrics", ".om"):
             check_tail(path)
         return cls(
@@ -94,6 +97,7 @@ class Recording:
             note=header.note,
             cloudwatch=read_cloudwatch(folder / "cloudwatch"),
             checkpoints=read_checkpoints(folder / "checkpoints"),
+            presses=read_presses(folder / "slack"),
             _timelines=timelines,
             _events=read_events(folder / "events"),
             _snapshots=find_snapshots(folder / "snapshots"),
@@ -130,8 +134,8 @@ class Recording:
         """Whether there is a `metrics/` folder; without one Prometheus is unreachable."""
         return (self.folder / "metrics").is_dir()
 
-    def events(self) -> list[dict[str, Any]]:
-        """Return the EventBridge events, by `time`, then by file name and position in the file.
+    def events(self) -> list[Delivered]:
+        """Return the EventBridge events, by when each is delivered, then as their files have them.
 
         However it was recorded, `time` is in the form that EventBridge delivers.
         """

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from local.recording.moments import moment, named_moment
 from steward.errors import ConfigError
@@ -82,23 +82,43 @@ def check_tail(path: Path) -> None:
         raise ConfigError(f"{path}: does not end with `# EOF`; it was cut off, or add that line")
 
 
-def read_events(folder: Path) -> tuple[dict[str, Any], ...]:
-    """Read the EventBridge events, by time, then by file name and position in the file."""
-    found: list[tuple[datetime, dict[str, Any]]] = []
+class Delivered(NamedTuple):
+    """An EventBridge event, and when it is delivered."""
+
+    at: datetime
+    event: dict[str, Any]
+
+
+def read_events(folder: Path) -> tuple[Delivered, ...]:
+    """Read the EventBridge events, by when each is delivered, then by file name and position.
+
+    That is its `time`, or `delivered` where a delivery was late or repeated; that member is ours and
+    not the event's.
+    """
+    found: list[Delivered] = []
     for path in list_files(folder, ".json"):
         document: Any = read_json(path)
         for event in document if isinstance(document, list) else [document]:
-            try:
-                when = moment(event["time"])
-            except (TypeError, KeyError):
+            if not isinstance(event, dict) or "time" not in event:
                 raise ConfigError(
                     f"{path}: an event without `time`; record the whole EventBridge envelope"
-                ) from None
-            except ValueError as error:
-                raise ConfigError(f"{path}: time {error}") from error
-            found.append((when, event | {"time": f"{when:%Y-%m-%dT%H:%M:%SZ}"}))
+                )
+            found.append(_delivered(event, path))
     # Files come by name and the sort is stable: events of one time keep that order.
-    return tuple(event for _, event in sorted(found, key=lambda pair: pair[0]))
+    return tuple(sorted(found, key=lambda one: one.at))
+
+
+def _delivered(event: dict[str, Any], path: Path) -> Delivered:
+    times = {}
+    for key in ("time", "delivered"):
+        try:
+            times[key] = moment(event.get(key, event["time"]))
+        except ValueError as error:
+            raise ConfigError(f"{path}: {key} {error}") from error
+    if times["delivered"] < times["time"]:
+        raise ConfigError(f"{path}: delivered is before `time`; swap them")
+    sent = {name: value for name, value in event.items() if name != "delivered"}
+    return Delivered(times["delivered"], sent | {"time": f"{times['time']:%Y-%m-%dT%H:%M:%SZ}"})
 
 
 def find_snapshots(folder: Path) -> tuple[tuple[datetime, Path], ...]:

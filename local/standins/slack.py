@@ -1,11 +1,14 @@
 """A Slack that keeps what is posted, refuses what Slack refuses, and answers as a script says.
 
-Answers chat.postMessage, chat.update, chat.delete, conversations.history and auth.test. Tokens are
+Answers auth.test, chat.postMessage, chat.update, chat.delete, conversations.history,
+conversations.replies, users.lookupByEmail, users.info, views.open, and response URLs. Tokens are
 checked for presence only, and recorded nowhere.
 """
 
 import json
+import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,24 +17,31 @@ from werkzeug.exceptions import BadRequest
 from werkzeug.wrappers import Request, Response
 
 from local.recording import Recording
-from local.standins.slack_blocks import RefusedError, check
-from local.standins.slack_script import read_script
+from local.standins.slack_blocks import RefusedError, check, check_view
+from local.standins.slack_conversations import Arguments, Body, Conversations
+from local.standins.slack_script import ScriptedAnswer, read_script
 from steward.cluster.figures import stamp
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-type Arguments = dict[str, Any]
-type Body = dict[str, Any]
+RESPONSE = "response_url"
+"""What a post to a response URL is called in scripts and among the calls."""
 
-_JSON_ARGUMENTS = ("attachments", "blocks", "metadata")
+MOST_RESPONSES = 5
+"""Posts that a response URL takes."""
+
+_JSON_ARGUMENTS = ("attachments", "blocks", "metadata", "view")
 """Arguments that a form carries as JSON text."""
 
-_TRUE = {True, "1", "true", "True"}
+_TRIGGER = re.compile(r"\d+\.\d+\.[0-9a-z]+")
+_TEAM = "T0LOCAL"
 
 
 class SlackStandin:
-    """WSGI application; mount it at the root or below `/slack/api`.
+    """WSGI application for the Web API, with :meth:`hooks` beside it for response URLs.
+
+    Mount it at the root or below `/slack/api`, and :meth:`hooks` below `/slack/hooks`.
 
     Parameters
     ----------
@@ -42,12 +52,17 @@ class SlackStandin:
         The virtual time; timestamps derive from it.
     on_call : callable
         Told of each call: `at`, `method`, `channel`, `payload`, `response`.
+    people : mapping of str to str, optional
+        E-mail address of each member, by their id.
 
     Attributes
     ----------
     messages : list of dict
-        `channel`, `ts`, `posted_at` and `versions` (`at`, `payload`), oldest first: an edit adds a
-        version. What was deleted is not there any more.
+        See :class:`local.standins.slack_conversations.Conversations`.
+    views : list of dict
+        Modals opened: `at`, `trigger_id`, `view`.
+    responses : list of dict
+        What response URLs took: `at`, `path`, `payload`.
     """
 
     def __init__(
@@ -55,59 +70,91 @@ class SlackStandin:
         script: Recording | Sequence[Mapping[str, Any]],
         now: Callable[[], datetime],
         on_call: Callable[[dict[str, Any]], None] = lambda _: None,
+        people: Mapping[str, str] | None = None,
     ) -> None:
         self._script = read_script(script)
         self._now = now
         self._on_call = on_call
+        self._people = people or {}
         self._lock = threading.Lock()
-        self._count = 0
-        self._listed: dict[str, datetime] = {}
-        self.messages: list[dict[str, Any]] = []
+        self._conversations = Conversations(now)
+        self._used: Counter[str] = Counter()
+        self.messages = self._conversations.messages
+        self.views: list[dict[str, Any]] = []
+        self.responses: list[dict[str, Any]] = []
         self._methods: dict[str, Callable[[Arguments], Body]] = {
             "auth.test": self._auth_test,
-            "chat.postMessage": self._post,
-            "chat.update": self._update,
-            "chat.delete": self._delete,
-            "conversations.history": self._history,
+            "chat.delete": self._conversations.delete,
+            "chat.postMessage": self._conversations.post,
+            "chat.update": self._conversations.update,
+            "conversations.history": self._conversations.history,
+            "conversations.replies": self._conversations.replies,
+            "users.info": self._user_info,
+            "users.lookupByEmail": self._look_up,
+            "views.open": self._open,
         }
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer one call."""
+        """Answer one call of the Web API."""
         with self._lock:
             return self._respond(Request(environ))(environ, start_response)
 
+    def hooks(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        """Answer one post to a response URL; every path is one."""
+        with self._lock:
+            return self._take(Request(environ))(environ, start_response)
+
     def _respond(self, request: Request) -> Response:
         method = request.path.rpartition("/")[2]
-        status, headers = 200, dict[str, str]()
         try:
             arguments = _arguments(request)
         except BadRequest:
-            arguments = {}
-            body: Any = {"ok": False, "error": "invalid_json"}
-        else:
-            token = arguments.pop("token", "") or request.headers.get("Authorization", "")
-            channel = arguments.get("channel")
-            scripted = next(
-                (a for a in self._script if a.matches(method, channel, self._now())), None
-            )
-            if scripted is not None:
-                scripted.times = None if scripted.times is None else scripted.times - 1
-                if scripted.listed_after is not None:
-                    done = self._answer(method, arguments)
-                    self._listed[done.get("ts", "")] = self._now() + scripted.listed_after
-                status, headers, body = scripted.status, dict(scripted.headers), scripted.body
-            elif not token.removeprefix("Bearer").strip():
-                body = {"ok": False, "error": "not_authed"}
-            else:
-                body = self._answer(method, arguments)
-        self._report(method, arguments, status, body)
-        text = body if isinstance(body, str) else json.dumps(body or {}, ensure_ascii=False)
-        kind = "text/plain" if isinstance(body, str) else "application/json"
-        return Response(text, status, headers, content_type=f"{kind}; charset=utf-8")
+            return self._said(method, {}, 200, {"ok": False, "error": "invalid_json"})
+        token = arguments.pop("token", "") or request.headers.get("Authorization", "")
+        if (scripted := self._scripted(method, arguments.get("channel"))) is not None:
+            if scripted.listed_after is not None:
+                done = self._answer(method, arguments)
+                self._conversations.hide(done.get("ts", ""), self._now() + scripted.listed_after)
+            return self._said(method, arguments, scripted.status, scripted.body, scripted.headers)
+        if not token.removeprefix("Bearer").strip():
+            return self._said(method, arguments, 200, {"ok": False, "error": "not_authed"})
+        return self._said(method, arguments, 200, self._answer(method, arguments))
 
-    def _report(self, method: str, arguments: Arguments, status: int, body: Any) -> None:
+    def _take(self, request: Request) -> Response:
+        try:
+            message = _arguments(request)
+        except BadRequest:
+            return self._said(RESPONSE, {}, 400, "invalid_payload")
+        if (scripted := self._scripted(RESPONSE, None)) is not None:
+            return self._said(RESPONSE, message, scripted.status, scripted.body, scripted.headers)
+        if self._used[request.path] == MOST_RESPONSES:
+            return self._said(RESPONSE, message, 404, {"ok": False, "error": "used_url"})
+        try:
+            if not message.get("delete_original"):
+                check(message)
+        except RefusedError as error:
+            return self._said(RESPONSE, message, 400, error.code)
+        self._used[request.path] += 1
+        self.responses.append({"at": stamp(self._now()), "path": request.path, "payload": message})
+        return self._said(RESPONSE, message, 200, {"ok": True})
+
+    def _scripted(self, method: str, channel: str | None) -> ScriptedAnswer | None:
+        found = next((a for a in self._script if a.matches(method, channel, self._now())), None)
+        if found is not None and found.times is not None:
+            found.times -= 1
+        return found
+
+    def _said(
+        self,
+        method: str,
+        arguments: Arguments,
+        status: int,
+        body: Any,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        """Report a call and write its answer."""
         told = body if isinstance(body, dict) else {"ok": False, "body": body}
         self._on_call(
             {
@@ -118,6 +165,9 @@ class SlackStandin:
                 "response": told if status == 200 else {"status": status, **told},
             }
         )
+        text = body if isinstance(body, str) else json.dumps(body or {}, ensure_ascii=False)
+        kind = "text/plain" if isinstance(body, str) else "application/json"
+        return Response(text, status, headers, content_type=f"{kind}; charset=utf-8")
 
     def _answer(self, method: str, arguments: Arguments) -> Body:
         handler = self._methods.get(method)
@@ -132,77 +182,35 @@ class SlackStandin:
             return refusal
 
     def _auth_test(self, _: Arguments) -> Body:
-        return {"team": "local", "team_id": "T0LOCAL", "user": "gpu-steward", "user_id": "U0LOCAL"}
+        return {"team": "local", "team_id": _TEAM, "user": "gpu-steward", "user_id": "U0LOCAL"}
 
-    def _post(self, arguments: Arguments) -> Body:
-        channel = _channel(arguments)
-        check(arguments)
-        at = self._now()
-        self._count += 1
-        ts = f"{int(at.timestamp())}.{self._count:06d}"
-        version = {"at": stamp(at), "payload": arguments}
-        self.messages.append(
-            {"channel": channel, "ts": ts, "posted_at": stamp(at), "versions": [version]}
-        )
-        return {"channel": channel, "ts": ts}
+    def _user_info(self, arguments: Arguments) -> Body:
+        if (user := arguments.get("user")) not in self._people:
+            raise RefusedError("user_not_found")
+        return {"user": self._member(str(user))}
 
-    def _update(self, arguments: Arguments) -> Body:
-        message = self._message(arguments)
-        # What an edit does not mention stays; an empty list takes the blocks away.
-        kept = {k: v for k, v in message["versions"][-1]["payload"].items() if k in _JSON_ARGUMENTS}
-        payload = {**kept, **arguments}
-        check(payload)
-        message["versions"].append({"at": stamp(self._now()), "payload": payload})
-        place = {"channel": message["channel"], "ts": message["ts"]}
-        return {**place, "text": payload.get("text", "")}
+    def _look_up(self, arguments: Arguments) -> Body:
+        wanted = str(arguments.get("email", "")).lower()
+        for user, email in self._people.items():
+            if email.lower() == wanted:
+                return {"user": self._member(user)}
+        raise RefusedError("users_not_found")
 
-    def _delete(self, arguments: Arguments) -> Body:
-        message = self._message(arguments)
-        self.messages.remove(message)
-        return {"channel": message["channel"], "ts": message["ts"]}
+    def _member(self, user: str) -> Body:
+        email = self._people[user]
+        name = email.partition("@")[0]
+        return {"id": user, "team_id": _TEAM, "name": name, "profile": {"email": email}}
 
-    def _message(self, arguments: Arguments) -> dict[str, Any]:
-        place = (_channel(arguments), arguments.get("ts"))
-        for message in self.messages:
-            if (message["channel"], message["ts"]) == place:
-                return message
-        raise RefusedError("message_not_found")
-
-    def _history(self, arguments: Arguments) -> Body:
-        channel = _channel(arguments)
-        oldest = float(arguments.get("oldest") or 0)
-        latest = float(arguments.get("latest") or "inf")
-        limit = min(int(arguments.get("limit") or 100), 999)
-        skip = int(arguments.get("cursor") or 0)
-        found = [
-            message
-            for message in self.messages
-            if message["channel"] == channel
-            and oldest < float(message["ts"]) < latest
-            and self._listed.get(message["ts"], self._now()) <= self._now()
-        ]
-        page = found[::-1][skip : skip + limit]  # newest first
-        more = skip + limit < len(found)
-        whole = arguments.get("include_all_metadata") in _TRUE
-        return {
-            "messages": [_shown(message, whole=whole) for message in page],
-            "has_more": more,
-            "response_metadata": {"next_cursor": str(skip + limit) if more else ""},
-        }
-
-
-def _shown(message: Mapping[str, Any], *, whole: bool) -> Body:
-    payload = message["versions"][-1]["payload"]
-    names = ("text", "blocks", "metadata") if whole else ("text", "blocks")
-    shown = {name: payload[name] for name in names if name in payload}
-    return {"type": "message", "user": "U0LOCAL", "ts": message["ts"], **shown}
-
-
-def _channel(arguments: Arguments) -> str:
-    channel = arguments.get("channel")
-    if not isinstance(channel, str) or not channel:
-        raise RefusedError("channel_not_found")
-    return channel
+    def _open(self, arguments: Arguments) -> Body:
+        trigger = arguments.get("trigger_id")
+        if not isinstance(trigger, str) or not _TRIGGER.fullmatch(trigger):
+            raise RefusedError("invalid_trigger_id")
+        if any(opened["trigger_id"] == trigger for opened in self.views):
+            raise RefusedError("exchanged_trigger_id")
+        view = arguments.get("view")
+        check_view(view)
+        self.views.append({"at": stamp(self._now()), "trigger_id": trigger, "view": view})
+        return {"view": {"id": f"V0LOCAL{len(self.views)}", "team_id": _TEAM, **(view or {})}}
 
 
 def _arguments(request: Request) -> Arguments:

@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from copy import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from boto3 import Session
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
-from werkzeug.test import Client
 from werkzeug.wrappers import Request, Response
 
 from local.standins.slack import SlackStandin
@@ -27,10 +26,10 @@ from steward.alerts.errors import (
     UnknownOutcomeError,
 )
 from steward.alerts.model import Attempt, Posted
-from steward.errors import ConfigError
 from steward.settings import Settings
 from steward.sinks.slack import SlackMessenger
 from tests.builders import NOON
+from tests.contract.hanging_up import hanging_up
 from tests.fakes import FixedTime
 
 SECRET = "gpu-steward/slack"
@@ -220,13 +219,19 @@ def test_the_history_is_not_read_without_end(slack: Slack) -> None:
         ("token_revoked", CredentialsError),
         ("account_inactive", CredentialsError),
         ("missing_scope", CredentialsError),
+        ("is_inactive", ChannelError),
+        ("restricted_action_thread_only_channel", ChannelError),
         ("message_not_found", MessageGoneError),
+        ("cannot_reply_to_message", MessageGoneError),
+        ("thread_not_found", MessageGoneError),
+        ("restricted_action_thread_locked", MessageGoneError),
         ("cant_update_message", MessageGoneError),
         ("edit_window_closed", MessageGoneError),
         ("cant_delete_message", MessageGoneError),
         ("ratelimited", NotAcceptedError),
         ("something_new", NotAcceptedError),
         ("internal_error", UnknownOutcomeError),
+        ("update_failed", UnknownOutcomeError),
     ],
 )
 def test_each_code_says_what_can_be_done(
@@ -313,6 +318,119 @@ def test_a_deleted_message_is_gone_and_its_neighbours_stay(slack: Slack) -> None
             touch(posted)
 
 
+# --- threads --------------------------------------------------------------------------------------
+
+
+def reply_to(card: Posted, **more: Any) -> dict[str, Any]:
+    return {**MESSAGE, "thread_ts": card.ts, **more}
+
+
+def test_a_reply_stands_in_its_thread_and_a_broadcast_one_in_the_channel_too(slack: Slack) -> None:
+    messenger = slack.messenger(slack.standin())
+    card = messenger.post(MESSAGE, ATTEMPT)
+    messenger.post(reply_to(card), replace(OTHER, thread=card.ts))
+    messenger.post(reply_to(card, reply_broadcast=True), replace(OTHER, id="a3", thread=card.ts))
+    told = [(m["thread_ts"], m["broadcast"]) for m in slack.app.messages]
+    assert told == [(None, False), (card.ts, False), (card.ts, True)]
+    # In the history of the channel the first reply is not to be found, the second is.
+    assert messenger.find(OTHER) is None
+    assert messenger.find(replace(OTHER, id="a3")) is not None
+
+
+def test_a_reply_is_looked_up_in_its_thread_alone(slack: Slack) -> None:
+    messenger = slack.messenger(slack.standin())
+    card = messenger.post(MESSAGE, ATTEMPT)
+    other_card = messenger.post(MESSAGE, replace(ATTEMPT, id="a0"))
+    attempt = replace(OTHER, thread=card.ts)
+    note = messenger.post(reply_to(card), attempt)
+    slack.calls.clear()
+    assert messenger.find(attempt) == note
+    assert messenger.find(replace(attempt, thread=other_card.ts)) is None
+    assert [call["method"] for call in slack.calls] == ["conversations.replies"] * 2
+
+
+def test_a_thread_is_searched_page_by_page_around_the_attempt(slack: Slack) -> None:
+    messenger = slack.messenger(slack.standin())
+    card = messenger.post(MESSAGE, ATTEMPT)
+    slack.clock.at = NOON - timedelta(seconds=61)
+    messenger.post(reply_to(card), replace(OTHER, id="before", thread=card.ts))
+    slack.clock.at = NOON
+    for n in range(200):
+        messenger.post(reply_to(card), replace(OTHER, id=f"n{n}", thread=card.ts))
+    attempt = replace(OTHER, thread=card.ts)
+    note = messenger.post(reply_to(card), attempt)
+    slack.calls.clear()
+    assert messenger.find(attempt) == note
+    assert len(slack.calls) == 2
+    assert messenger.find(replace(attempt, id="before")) is None
+
+
+def test_an_edit_of_a_reply_names_neither_thread_nor_broadcast(slack: Slack) -> None:
+    # Slack: no_dual_broadcast_content_update, for an edit that changes the text as well.
+    messenger = slack.messenger(slack.standin())
+    card = messenger.post(MESSAGE, ATTEMPT)
+    message = reply_to(card, reply_broadcast=True)
+    note = messenger.post(message, replace(OTHER, thread=card.ts))
+    messenger.update(note, {**message, "text": "again"}, replace(OTHER, thread=card.ts))
+    payload = slack.calls[-1]["payload"]
+    assert payload["text"] == "again"
+    assert payload.keys() & {"thread_ts", "reply_broadcast"} == set()
+    assert slack.app.messages[-1]["thread_ts"] == card.ts
+
+
+def test_a_reply_to_what_is_gone_is_not_left_in_the_channel(slack: Slack) -> None:
+    messenger = slack.messenger(slack.standin())
+    card = messenger.post(MESSAGE, ATTEMPT)
+    messenger.delete(card)
+    with pytest.raises(MessageGoneError, match=card.ts):
+        messenger.post(reply_to(card), replace(OTHER, thread=card.ts))
+    assert slack.app.messages == []
+    assert messenger.find(replace(OTHER, thread=card.ts)) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (429, "ratelimited", UnknownOutcomeError),
+        (200, "internal_error", UnknownOutcomeError),
+        (200, "message_not_found", MessageGoneError),
+    ],
+)
+def test_a_reply_to_nothing_that_cannot_be_taken_back_is_found_and_not_repeated(
+    slack: Slack, status: int, error: str, kind: type[DeliveryError]
+) -> None:
+    refusing = {"method": "chat.delete", "status": status, "body": {"ok": False, "error": error}}
+    messenger = slack.messenger(slack.standin(refusing))
+    gone = Posted(channel=CHANNEL, ts="1.000001")
+    attempt = replace(OTHER, thread=gone.ts)
+    with pytest.raises(kind, match="reply to") as caught:
+        messenger.post(reply_to(gone), attempt)
+    assert type(caught.value) is kind
+    (message,) = slack.app.messages
+    assert messenger.find(attempt) == Posted(channel=CHANNEL, ts=message["ts"])
+
+
+def test_a_reply_that_landed_in_the_channel_unseen_is_found_there(slack: Slack) -> None:
+    messenger = slack.messenger(
+        slack.standin({"method": "chat.postMessage", "status": 504, "times": 1, "listed_after": 0})
+    )
+    gone = Posted(channel=CHANNEL, ts="1.000001")
+    attempt = replace(OTHER, thread=gone.ts)
+    with pytest.raises(UnknownOutcomeError):
+        messenger.post(reply_to(gone), attempt)
+    (message,) = slack.app.messages
+    assert messenger.find(attempt) == Posted(channel=CHANNEL, ts=message["ts"])
+
+
+def test_an_answer_without_the_message_is_no_proof_that_a_reply_went_astray(slack: Slack) -> None:
+    body = {"ok": True, "channel": CHANNEL, "ts": "2.0"}
+    posted = slack.answering(body=body).post(reply_to(Posted(channel=CHANNEL, ts="1.0")), OTHER)
+    assert posted == Posted(channel=CHANNEL, ts="2.0")
+
+
+# --- the way there -----------------------------------------------------------------------------
+
+
 def test_no_answer_in_time_leaves_the_outcome_open(slack: Slack) -> None:
     def slow(environ: Any, start_response: Any) -> Any:
         time.sleep(1.5)
@@ -320,6 +438,15 @@ def test_no_answer_in_time_leaves_the_outcome_open(slack: Slack) -> None:
 
     with pytest.raises(UnknownOutcomeError):
         slack.messenger(slow, timeout_seconds=1).post(MESSAGE, ATTEMPT)
+
+
+def test_a_connection_that_breaks_is_not_tried_again(slack: Slack) -> None:
+    # slack_sdk's default would: the message might be there twice.
+    with hanging_up() as (url, arrived):
+        settings = Settings(local_endpoint=url, slack_secret=SECRET)
+        with pytest.raises(UnknownOutcomeError):
+            SlackMessenger(slack.session, settings, slack.clock).post(MESSAGE, ATTEMPT)
+        assert len(arrived) == 1
 
 
 def test_a_refused_connection_was_not_accepted(slack: Slack) -> None:
@@ -372,125 +499,12 @@ def test_a_rotated_token_is_taken_up_after_five_minutes(slack: Slack) -> None:
     assert seen == [f"Bearer {TOKEN}", f"Bearer {TOKEN}", "Bearer xoxb-new"]
 
 
-# --- the stand-in itself ------------------------------------------------------------------------
-
-
-def form(standin: SlackStandin, method: str, **arguments: str) -> dict[str, Any]:
-    """Call as a form, with a token among its fields."""
-    answer = Client(standin).post(f"/slack/api/{method}", data={"token": "xoxb", **arguments})
-    body: dict[str, Any] = answer.get_json()
-    return body
-
-
-def test_the_standin_reads_forms_and_keeps_no_token() -> None:
-    calls: list[dict[str, Any]] = []
-    standin = SlackStandin([], lambda: NOON, calls.append)
-    assert form(standin, "chat.postMessage", channel="C1", blocks=json.dumps(BLOCKS))["ok"]
-    assert calls[0]["payload"] == {"channel": "C1", "blocks": BLOCKS}
-    assert form(standin, "chat.postMessage", channel="C1", blocks="[")["error"] == "invalid_json"
-    assert form(standin, "auth.test")["ok"]
-    assert form(standin, "users.list")["error"] == "unknown_method"
-
-
-def test_the_standin_wants_a_token() -> None:
-    standin = SlackStandin([], lambda: NOON)
-    assert form(standin, "auth.test", token="")["error"] == "not_authed"
-
-
-def test_timestamps_are_the_virtual_times_and_differ() -> None:
-    standin = SlackStandin([], lambda: NOON)
-    stamps = [form(standin, "chat.postMessage", channel="C1", text="x")["ts"] for _ in range(2)]
-    assert stamps == [f"{int(NOON.timestamp())}.{n:06d}" for n in (1, 2)]
-
-
-def test_a_script_answers_in_its_period_for_its_method_and_channel_so_many_times() -> None:
-    moments: list[datetime] = [NOON]
-    standin = SlackStandin(
-        [
-            {"time": "2026-11-05T12:00:00Z", "kind": "command", "body": "text=/gpu"},
-            {
-                "from": "2026-11-05T12:00:00Z",
-                "to": "2026-11-05T12:10:00Z",
-                "method": "chat.postMessage",
-                "channel": "C1",
-                "times": 1,
-                "body": {"ok": False, "error": "is_archived"},
-            },
-        ],
-        lambda: moments[-1],
-    )
-
-    def post(channel: str, minutes: int) -> Any:
-        moments.append(NOON + timedelta(minutes=minutes))
-        return form(standin, "chat.postMessage", channel=channel, text="x").get("error")
-
-    assert post("C1", -1) is None  # not yet
-    assert post("C2", 0) is None  # another channel
-    assert form(standin, "auth.test").get("error") is None  # another method
-    assert post("C1", 10) is None  # no longer: the period is half-open
-    assert post("C1", 9) == "is_archived"
-    assert post("C1", 9) is None  # once
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"form": "now"},
-        {"from": "noon"},
-        {"times": "many"},
-        {"headers": "none"},
-        {"listed_after": "soon"},
-    ],
-)
-def test_a_script_that_cannot_be_read_is_refused_with_one_line(entry: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError) as caught:
-        SlackStandin([entry], lambda: NOON)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("payload", "error"),
-    [
-        ({}, "no_text"),
-        ({"text": " "}, "no_text"),
-        ({"text": "x" * 40_001}, "msg_too_long"),
-        ({"blocks": {}, "text": ""}, "no_text"),
-        ({"blocks": ["x"]}, "invalid_blocks_format"),
-        ({"blocks": [{"type": "divider"}] * 51}, "invalid_blocks"),
-        ({"blocks": [{"type": "alarm"}]}, "invalid_blocks"),
-        ({"blocks": [{"type": "section"}]}, "invalid_blocks"),
-        (
-            {"blocks": [{"type": "header", "text": {"type": "mrkdwn", "text": "x"}}]},
-            "invalid_blocks",
-        ),
-        ({"blocks": [{"type": "context", "elements": []}]}, "invalid_blocks"),
-        (
-            {"blocks": [{"type": "section", "fields": [{"type": "mrkdwn", "text": ""}]}]},
-            "invalid_blocks",
-        ),
-        (
-            {"blocks": [{"type": "section", "fields": [{"type": "mrkdwn", "text": "x"}] * 11}]},
-            "invalid_blocks",
-        ),
-        (
-            {"blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3000}}] * 5},
-            "msg_blocks_too_long",
-        ),
-    ],
-)
-def test_the_standin_refuses_what_slack_refuses(payload: dict[str, Any], error: str) -> None:
-    standin = SlackStandin([], lambda: NOON)
-    given = {k: v if isinstance(v, str) else json.dumps(v) for k, v in payload.items()}
-    assert form(standin, "chat.postMessage", channel="C1", **given)["error"] == error
-    assert standin.messages == []
-
-
 def test_slacks_own_client_posts_edits_deletes_and_reads_at_the_standin(slack: Slack) -> None:
     # The product calls by method name; this is what slack_sdk's typed methods send.
     with served(slack.standin()) as url:
         client = WebClient(token="xoxb", base_url=f"{url}/slack/api/")
         ts = client.chat_postMessage(channel="C1", text="x", blocks=BLOCKS)["ts"]
-        client.chat_update(channel="C1", ts=ts, text="y")
+        client.chat_update(channel="C1", ts=ts, text="y", blocks=BLOCKS)
         client.chat_delete(
             channel="C1", ts=str(client.chat_postMessage(channel="C1", text="z")["ts"])
         )

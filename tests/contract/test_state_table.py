@@ -9,7 +9,15 @@ import pytest
 
 from local.twins import InMemoryRows
 from steward import codec
-from steward.alerts.model import AlertState, Attempt, Card, Posted, ReconcilerState
+from steward.alerts.model import (
+    AlertState,
+    Attempt,
+    Card,
+    CardKind,
+    Posted,
+    ReconcilerState,
+    Waiver,
+)
 from steward.cluster.findings import Resolution
 from steward.cluster.planning import Planned
 from steward.errors import PermanentError
@@ -65,6 +73,38 @@ def test_a_state_comes_back_as_it_was_saved(rows: Rows) -> None:
     store.save(EMPTY, state)
 
     assert store.load("ml") == state
+
+
+def test_an_exemption_comes_back_and_goes_with_its_end(rows: Rows) -> None:
+    store = Alerts(rows)
+    waiver = Waiver(
+        id="1.1-exempt-U1",
+        group="job|Job/a/one",
+        detectors=("idle_gpus",),
+        reason="warm pool",
+        user="U1",
+        name="ana",
+        at=NOON,
+        until=LATER,
+    )
+    exempt = copy.replace(a_state(), waivers={waiver.id: waiver})
+    store.save(EMPTY, exempt)
+    assert store.load("ml") == exempt
+
+    store.save(exempt, a_state(at=LATER))
+
+    assert store.load("ml") == a_state(at=LATER)
+
+
+def test_what_stands_beside_a_card_is_written_before_it() -> None:
+    # Else a crash between would lose the word of a change: the card would already show it.
+    rows = CountingRows()
+    note = copy.replace(a_card("c#reopened"), kind=CardKind.NOTE, parent="c")
+
+    Alerts(rows).save(EMPTY, a_state(cards=[a_card("c"), note]))
+
+    bodies = [row.body for row in rows.written]
+    assert ['"kind":"note"' in body for body in bodies] == [True, False, False]
 
 
 def test_clusters_and_their_plans_do_not_mix(rows: Rows) -> None:

@@ -1,34 +1,42 @@
 """The reconciler against everything at once: whatever happens, each card is visible once and right.
 
-Random findings, clock steps, repeated and late evaluations; a store that dies between any two rows;
-a Slack that refuses, limits, times out, loses answers after it has accepted, shows what it accepted
-late in its history, and a process that dies before or after any call. A failed message comes back, as on the FIFO queue. What should be visible
-is worked out from the observations alone, by the rules' own words, and compared at the end.
+Random findings, clock steps, repeated and late evaluations, failed detectors; people who acknowledge,
+snooze and exempt, twice and at once; a store that dies between any two rows; a Slack that refuses,
+limits, times out, loses answers after it has accepted, shows what it accepted late in its history, and a
+process that dies before or after any call. A failed message comes back, as on the FIFO queue. What should
+be visible is worked out from the observations alone (:mod:`tests.properties.reconciler_oracle`).
 """
 
-from collections.abc import Sequence
+import os
+from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from local.twins import InMemoryRows
+from steward.alerts.actions import ActionKind, CardAction, end_of
 from steward.alerts.errors import (
     CredentialsError,
     NotAcceptedError,
     RefusedContentError,
     UnknownOutcomeError,
 )
+from steward.alerts.model import CardKind, card_id
 from steward.cluster.findings import DetectorStatus, Evaluation
-from steward.cluster.policy import Policy, Severity
+from steward.cluster.policy import Alerting, Channel, Escalation, People, Policy, Severity
 from steward.errors import RetryableError
+from steward.slack.cards import render, render_text
 from steward.stores.state import Alerts, Row
-from steward.usecases.reconcile_alerts import reconcile
+from steward.usecases.reconcile_alerts import act, reconcile
 from tests.builders import NOON, a_cluster, a_team
 from tests.fakes import FixedTime
+from tests.properties.reconciler_oracle import ABSENT, UNKNOWN, Sight, stories
 from tests.unit.alerts.nouns import JUDGED, a_finding, an_evaluation, an_unknown
+from tests.unit.usecases.fake_people import FakeDirectory, FakePager, FakeResponder
 from tests.unit.usecases.fake_slack import (
     AnswerLostError,
     DiedAfterwardsError,
@@ -36,15 +44,23 @@ from tests.unit.usecases.fake_slack import (
     FakeSlack,
 )
 
-SUBJECTS = ("Job/ml/a", "Job/ml/b", "Job/ml/<!channel>")
-TEAMS = {"Job/ml/a": "research", "Job/ml/b": "vision", "Job/ml/<!channel>": "research"}
-ICONS = {"info": ":information_source:", "warn": ":warning:", "page": ":rotating_light:"}
-TEN = timedelta(minutes=10)
+EXAMPLES = int(os.environ.get("RECONCILER_EXAMPLES", "120"))
+"""Schedules to play; a long run by hand sets more."""
 
-ABSENT, UNKNOWN = "absent", "unknown"
+IDLE = ("Job/ml/a", "Job/ml/b", "Job/ml/<!channel>")
+WAITING = ("Job/ml/w1", "Job/ml/w2")
+TEAMS = {"Job/ml/a": "research", "Job/ml/b": "vision", "Job/ml/<!channel>": "research"}
+QUEUE = "wrong"
+PROBLEMS = {f"job|{subject}": (subject,) for subject in IDLE} | {
+    f"pending|research|missing_queue|{QUEUE}": WAITING
+}
+ICONS = {"info": ":information_source:", "warn": ":warning:", "page": ":rotating_light:"}
+OWNER, STRANGER = "U0OWNER", "U0STRANGER"
+
 LOOKS = st.sampled_from(
     [ABSENT, ABSENT, UNKNOWN, *(f"{r} {s}" for r in ("idle", "idle_held") for s in ICONS)]
 )
+WAITS = st.sampled_from([ABSENT, UNKNOWN, "missing_queue warn", "missing_queue page"])
 FAULTS = st.sampled_from(
     [
         None,
@@ -84,90 +100,63 @@ class CrashingRows(InMemoryRows):
             raise CrashError("crash")
 
 
-@dataclass
-class Incident:
-    """What a reader should see: one message a loud incident."""
-
-    start: datetime
-    look: str
-    loud: bool
-    ended: datetime | None = None
-
-
-def incidents(observed: Sequence[tuple[datetime, str]]) -> list[Incident]:
-    """Work out a subject's incidents from what each accepted evaluation showed of it."""
-    found: list[Incident] = []
-    running: Incident | None = None
-    held = NOON
-    for at, look in observed:
-        if look in {ABSENT, UNKNOWN}:
-            if running and look == UNKNOWN:
-                held = at
-            elif running and at - held >= TEN:
-                running.ended, running = at, None
-            continue
-        held = at
-        if running is None:
-            last = found[-1] if found else None
-            if (
-                last
-                and last.ended
-                and at - last.ended <= TEN
-                and _reason(last.look) != _reason(look)
-            ):
-                running = last  # another reason, soon after: the same message goes on
-                running.ended = None
-            else:
-                running = Incident(start=at, look=look, loud=False)
-                found.append(running)
-        running.look = look
-        running.loud = running.loud or not look.endswith("info")
-    return found
-
-
-def _reason(look: str) -> str:
-    return look.partition(" ")[0]
-
-
 class Reconciler(RuleBasedStateMachine):
-    """One cluster's reconciler, its queue and its Slack."""
+    """One cluster's reconciler, its queue, its people and its Slack."""
 
     def __init__(self) -> None:
         super().__init__()
         self.rows = CrashingRows()
         self.clock = FixedTime()
         self.slack = FakeSlack(self.clock)
-        self.policy = Policy(schema=1, clusters=(a_cluster(teams=(a_team(), a_team("vision"))),))
+        self.pager = FakePager()
+        self.responder = FakeResponder()
         self.at = NOON
         self.sent: list[Evaluation] = []
-        self.observed: dict[str, list[tuple[datetime, str]]] = {s: [] for s in SUBJECTS}
+        self.observed: dict[str, list[Sight]] = {s: [] for s in (*IDLE, *WAITING)}
+        self.decided: set[tuple[str, str]] = set()
+        self.snoozes: Counter[str] = Counter()
+        self.pressed = 0
 
-    @initialize(archived=st.booleans())
-    def begin(self, *, archived: bool) -> None:
+    @initialize(archived=st.booleans(), escalating=st.booleans())
+    def begin(self, *, archived: bool, escalating: bool) -> None:
         self.slack.closed = {"C0RESEARCH"} if archived else set()
+        second = Channel(id="C0SECOND0", name="managers") if escalating else None
+        topic = "arn:aws:sns:us-east-1:111122223333:pager" if escalating else None
+        cluster = a_cluster(
+            teams=(a_team(), a_team("vision")),
+            alerting=Alerting(escalation=Escalation(channel=second, topic_arn=topic)),
+        )
+        people = People(users={"research@example.com": OWNER, "vision@example.com": OWNER})
+        self.policy = Policy(schema=1, clusters=(cluster,), people=people)
 
     @rule(
-        looks=st.tuples(*[LOOKS] * len(SUBJECTS)),
+        looks=st.tuples(*[LOOKS] * len(IDLE), *[WAITS] * len(WAITING)),
         minutes=st.sampled_from([1, 4, 5, 6, 9, 10, 11, 30, 70, 200]),
         failed=st.sampled_from([False] * 5 + [True]),
     )
     def evaluate(self, looks: tuple[str, ...], minutes: int, *, failed: bool) -> None:
-        self.at += timedelta(minutes=minutes)
-        seen = [UNKNOWN] * len(SUBJECTS) if failed else list(looks)
+        self.at = max(self.at + timedelta(minutes=minutes), self.clock.at + timedelta(minutes=1))
         findings, unknown = [], []
-        for subject, look in zip(SUBJECTS, seen, strict=True):
-            self.observed[subject].append((self.at, look))
-            if look == UNKNOWN and not failed:
-                unknown.append(an_unknown(subject=subject))
-            elif look not in {ABSENT, UNKNOWN}:
+        for subject, wanted in zip(self.observed, looks, strict=True):
+            idle = subject in IDLE
+            look = UNKNOWN if failed and idle else wanted
+            self.observed[subject].append(Sight(self.at, look))
+            if look == UNKNOWN:
+                detector = "idle_gpus" if idle else "pending"
+                unknown += (
+                    [] if failed and idle else [an_unknown(detector=detector, subject=subject)]
+                )
+            elif look != ABSENT:
                 reason, severity = look.split()
                 findings.append(
                     a_finding(
+                        detector="idle_gpus" if idle else "pending",
                         subject=subject,
-                        team=TEAMS[subject],
+                        team=TEAMS.get(subject, "research"),
                         reason=reason,
                         severity=Severity(severity),
                         gpu_hours=float(len(self.sent)),
+                        evidence=a_finding().evidence if idle else {"queue": QUEUE},
                     )
                 )
         status = DetectorStatus.FAILED if failed else DetectorStatus.EVALUATED
@@ -186,63 +175,159 @@ class Reconciler(RuleBasedStateMachine):
         for _ in range(times if self.sent else 0):
             self.receive(self.sent[which % len(self.sent)])
 
+    @rule(
+        which=st.integers(0, 50),
+        kind=st.sampled_from(list(ActionKind)),
+        span=st.sampled_from(["1h", "4h", "1d", "monday", "soon"]),
+        user=st.sampled_from([OWNER, STRANGER]),
+        times=st.integers(1, 2),
+    )
+    def press(self, which: int, kind: ActionKind, span: str, user: str, times: int) -> None:
+        """Somebody presses a button of a card, now and then twice."""
+        cards = [
+            card
+            for card in Alerts(self.rows).load("ml-shared-01").cards.values()
+            if card.kind is CardKind.CARD and card.key.rpartition("|")[0] in PROBLEMS
+        ]
+        if not cards:
+            return
+        card = sorted(cards, key=lambda c: c.key)[which % len(cards)]
+        self.pressed += 1
+        self.clock.at += timedelta(seconds=20)
+        action = CardAction(
+            kind=kind,
+            id=f"press-{self.pressed}",
+            cluster="ml-shared-01",
+            card=card_id("ml-shared-01", card.key),
+            user=user,
+            name="ana",
+            at=self.clock.at,
+            span=span,
+            reason="known",
+            response_url="https://hooks.slack.com/1",
+        )
+        for _ in range(times):
+            answer = self.insist(lambda: act(action, **self.ports(), responder=self.responder))
+        if answer["answer"] == "done_exempt":
+            until = Alerts(self.rows).load("ml-shared-01").waivers[action.id].until
+            assert until <= end_of(span, self.clock.at, "UTC")
+            exempt = PROBLEMS[card.key.rpartition("|")[0]]
+            for subject, sights in self.observed.items():
+                if subject in exempt:
+                    sights.append(Sight(self.clock.at, ABSENT, exempt_until=until))
+        self.snoozes[card.key] += answer["answer"] == "done_snooze"
+        if card.sent and answer["answer"] in {"done_acknowledge", "done_snooze"}:
+            told = "acknowledged" if kind is ActionKind.ACKNOWLEDGE else "snoozed"
+            self.decided.add((card.key, f"{told}-{action.id}"))
+        assert (answer["answer"] == "not_permitted") == (
+            kind is ActionKind.EXEMPT and user == STRANGER
+        )
+
     @rule(faults=st.lists(FAULTS, max_size=6))
     def trouble_slack(self, faults: list[Exception | None]) -> None:
         self.slack.failures = faults
 
-    @rule(left=st.integers(0, 12), stored=st.booleans())
+    @rule(left=st.integers(0, 14), stored=st.booleans())
     def trouble_store(self, left: int, *, stored: bool) -> None:
         self.rows.left, self.rows.stored = left, stored
 
+    def ports(self) -> dict[str, Any]:
+        return {
+            "policy": self.policy,
+            "alerts": Alerts(self.rows),
+            "messenger": self.slack,
+            "directory": FakeDirectory(),
+            "pager": self.pager,
+            "clock": self.clock,
+        }
+
     def receive(self, evaluation: Evaluation) -> None:
-        """Hand a message over until it succeeds: its group waits for it meanwhile."""
         self.clock.at = max(self.clock.at, self.at + timedelta(seconds=40))
-        for _ in range(30):
+        self.insist(lambda: reconcile(evaluation, **self.ports()))
+
+    def insist(self, run: Any) -> Any:
+        """Hand a message over until it succeeds: its group waits for it meanwhile."""
+        for _ in range(40):
             try:
-                reconcile(
-                    evaluation,
-                    policy=self.policy,
-                    alerts=Alerts(self.rows),
-                    messenger=self.slack,
-                    clock=self.clock,
-                )
+                return run()
             except (CrashError, DiedError):
                 self.clock.at += timedelta(seconds=1)
-            else:
-                return
         raise AssertionError("the message never succeeded")
 
     def teardown(self) -> None:
         """Slack and the table work again; an hour and two quiet runs later all must be right."""
         self.slack.failures, self.rows.left = [], None
-        looks = tuple(self.observed[s][-1][1] if self.observed[s] else ABSENT for s in SUBJECTS)
-        for minutes in (61, 1):  # no history shows anything later than an hour
+        looks = tuple(
+            next((s.look for s in reversed(sights) if s.exempt_until is None), ABSENT)
+            for sights in self.observed.values()
+        )
+        for minutes in (61, 1, 1):  # no history shows anything later than an hour
             self.evaluate(looks, minutes, failed=False)
-        expected = {
-            f"idle_gpus|{subject}|{incident.start:%Y%m%dT%H%M%SZ}": incident
-            for subject, observed in self.observed.items()
-            for incident in incidents(observed)
-            if incident.loud
-        }
-        visible = {message.attempt.card: message for message in self.slack.messages}
-        assert len(visible) == len(self.slack.messages), "a card is visible twice"
-        assert visible.keys() == expected.keys(), "a card is lost, or one is there for nothing"
-        for key, incident in expected.items():
-            shown = visible[key].shown
-            line = shown["blocks"][0]["text"]["text"] if "blocks" in shown else shown["text"]
-            if incident.ended:
-                assert line.startswith(":white_check_mark: Resolved:")
-            else:
-                reason, severity = incident.look.split()
-                assert line.startswith(ICONS[severity])
-                assert ("memory held" in line) is (reason == "idle_held")
         state = Alerts(self.rows).load("ml-shared-01")
+        visible = Counter(message.attempt.card for message in self.slack.messages)
+        assert set(visible.values()) <= {1}, "a message is visible twice"
+        assert visible.keys() == state.cards.keys(), "one is lost, or one is there for nothing"
+        self.every_message_shows_what_it_should(state)
+        self.every_problem_has_its_cards_in_their_right_state(state)
+        self.every_decision_is_told_once(state)
+
+    def every_message_shows_what_it_should(self, state: Any) -> None:
+        messages = {message.attempt.card: message for message in self.slack.messages}
         for key, card in state.cards.items():
-            assert card.delivered == card.desired
+            assert card.delivered == card.desired, key
             assert card.intent is None
             assert card.doubtful == ()
-            assert card.closed is (expected[key].ended is not None)
+            shown = messages[key].shown
+            facts = {"rerouted": card.rerouted, "mentions": [], "delivered": "2026-11-05T12:00:00Z"}
+            meant = render({**card.content, **facts})["blocks"][0] if "blocks" in shown else None
+            first = shown["blocks"][0] if meant else shown["text"].splitlines()[0]
+            assert first == (meant or render_text({**card.content, **facts}).splitlines()[0])
+            parent = messages.get(card.parent or "")
+            if card.kind is CardKind.NOTE:
+                assert parent is not None
+                assert messages[key].versions[0]["thread_ts"]
+                assert messages[key].channel in {parent.channel, "C0RESEARCH", "C0VISION00"}
+
+    def every_problem_has_its_cards_in_their_right_state(self, state: Any) -> None:
+        shown = {m.attempt.card: m.shown for m in self.slack.messages}
+        cards = {k for k, c in state.cards.items() if c.kind is CardKind.CARD}
+        expected = set()
+        for problem, subjects in PROBLEMS.items():
+            for story, standing in stories([self.observed[s] for s in subjects]):
+                if not story.told:
+                    continue
+                key = f"{problem}|{story.begun:%Y%m%dT%H%M%SZ}"
+                expected.add(key)
+                assert key in cards, f"{key} is missing"
+                message = shown[key]
+                text = str(message.get("blocks") or message["text"])
+                line = (
+                    message["blocks"][0]["text"]["text"] if "blocks" in message else message["text"]
+                )
+                assert line.startswith(":white_check_mark:") == (standing == "resolved"), key
+                assert line.startswith(":grey_question:") == (standing == "handed_over"), key
+                assert ("*Flapping*" in text) == (standing == "flapping"), key
+                if standing == "open":
+                    loudest = max((look.split()[1] for look in story.looks), key=list(ICONS).index)
+                    assert line.startswith(ICONS[loudest])
+                    reasons = {look.split()[0] for look in story.looks}
+                    assert ("memory held" in line) == (reasons == {"idle_held"})
+                assert state.cards[key].closed is (standing == "resolved")
+        assert {key for key in cards if not key.startswith("steward|")} == expected
+
+    def every_decision_is_told_once(self, state: Any) -> None:
+        for card, told in self.decided:
+            assert f"{card}#{told}" in state.cards
+        for key, card in state.cards.items():
+            if card.kind is CardKind.CARD:
+                notes = Counter(c.content["note"] for c in state.cards.values() if c.parent == key)
+                assert notes["copy"] <= 1
+                assert notes["snooze_ended"] <= self.snoozes[key]
+                pages = [p for p in self.pager.published if card.content["card"] in p[1]]
+                assert len(pages) <= max(1, notes["escalated"]) + self.pressed
 
 
 TestReconciler = Reconciler.TestCase
-TestReconciler.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
+TestReconciler.settings = settings(
+    max_examples=EXAMPLES, stateful_step_count=25, deadline=None, print_blob=True
+)

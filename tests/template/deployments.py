@@ -28,6 +28,9 @@ HUB = {
     "SpokeAccountIds": "444455556666,777788889999",
     "MemberAccountIds": "222233334444",
     "CheckpointBuckets": "ml-shared-01-checkpoints,ml-other-checkpoints",
+    "PagerTopicArns": "arn:aws:sns:us-east-1:111122223333:on-call",
+    "AnswerSlackConcurrency": "20",
+    "AlarmTopicArn": "arn:aws:sns:us-east-1:111122223333:steward-alarms",
 }
 READER = {
     "ClusterArns": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghij12",
@@ -44,6 +47,7 @@ SPOKE = {
     "HubAccountId": "111122223333",
     "HubBucket": "gpu-steward-bucket-abc",
     "HubBusArn": "arn:aws:events:us-east-1:111122223333:event-bus/gpu-steward",
+    "AlarmTopicArn": "arn:aws:sns:us-east-1:444455556666:steward-alarms",
 }
 GIVEN = {
     "both": {"Role": "both", **HUB, **READER},
@@ -52,7 +56,7 @@ GIVEN = {
 }
 """Parameters of a deployment of each role that leaves nothing out that the role may have."""
 
-DEFAULTS = {"TriggerAlarmPrefix": "gpu-steward-trigger-"}
+DEFAULTS = {"TriggerAlarmPrefix": "gpu-steward-trigger-", "SnapshotAgeLimit": "1800"}
 """Parameters that every role has, and that a deployment need not give."""
 
 
@@ -107,7 +111,11 @@ def _filled(text: str, own: Document, role: str) -> str:
     )
 
 
-_PSEUDO = {"AWS::Partition": "aws", "AWS::StackName": "gpu-steward"}
+_PSEUDO = {
+    "AWS::Partition": "aws",
+    "AWS::Region": "us-east-1",
+    "AWS::StackName": "gpu-steward",
+}
 
 
 def _named(name: str, role: str) -> Any:

@@ -18,6 +18,8 @@ from tests.template.deployments import (
 
 ALARMS = ROOT / "examples" / "cluster-alarms.yaml"
 MEMBER = ROOT / "examples" / "member-events.yaml"
+TRIGGERS = {"EvictionsAlarm", "PendingAlarm"}
+"""Those that ask for a snapshot; the others are about the steward itself (test_watching.py)."""
 
 
 @pytest.mark.parametrize("role", ["both", "spoke"])
@@ -27,6 +29,7 @@ def test_each_alarm_is_about_one_eks_cluster_and_called_as_the_rule_expects(
     found = {
         name: spelt(alarm, role)
         for name, alarm in of_type(deploy(role), "AWS::CloudWatch::Alarm").items()
+        if name in TRIGGERS
     }
     (pattern,) = deploy(role)["TriggerAlarms"]["Properties"]["EventPattern"]["detail"]["alarmName"]
 
@@ -63,7 +66,8 @@ def test_the_example_makes_the_same_alarms_for_another_cluster(written: Document
     example = of_type(read(ALARMS)["Resources"], "AWS::CloudWatch::Alarm")
     said = json.dumps(example).replace("EksCluster", "AlarmEksCluster")
 
-    assert json.loads(said) == of_type(written["Resources"], "AWS::CloudWatch::Alarm")
+    alarms = of_type(written["Resources"], "AWS::CloudWatch::Alarm")
+    assert json.loads(said) == {name: alarms[name] for name in TRIGGERS}
 
 
 def test_the_example_is_sound() -> None:
@@ -89,5 +93,5 @@ def test_alarms_are_called_the_same_whatever_the_stack_is_and_never_as_one_about
         }
 
 
-def test_a_hub_that_reads_nothing_has_no_alarms(deploy: Deploy) -> None:
-    assert of_type(deploy("hub"), "AWS::CloudWatch::Alarm") == {}
+def test_a_hub_that_reads_nothing_has_none_of_them(deploy: Deploy) -> None:
+    assert TRIGGERS & set(deploy("hub")) == set()

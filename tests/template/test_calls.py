@@ -2,6 +2,9 @@
 
 import importlib
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from local.rig import environment
 from steward import bootstrap, codec
 from steward.bootstrap import App
 from steward.settings import Settings
+from tests.template.deployments import as_list
 
 type Document = dict[str, Any]
 
@@ -23,6 +27,8 @@ FUNCTIONS = {
     "take_snapshot": "TakeSnapshotRole",
     "evaluate_snapshot": "EvaluateSnapshotRole",
     "reconcile_alerts": "ReconcileAlertsRole",
+    "answer_slack": "AnswerSlackRole",
+    "run_command": "RunCommandRole",
     "record_checkpoints": "RecordCheckpointsRole",
 }
 NAMED_OTHERWISE = {"s3:HeadObject": "s3:GetObject", "s3:ListObjectsV2": "s3:ListBucket"}
@@ -48,6 +54,7 @@ BY_OTHERS = {
     "cloudwatch:GetMetricData",  # only where the policy's metrics backend is container_insights
     "cloudwatch:ListMetrics",
     "sts:AssumeRole",  # only where the policy names a role
+    "sns:Publish",  # only where the policy's escalation names a topic
 }
 """Allowed, and rightly not among the recorded calls."""
 
@@ -61,14 +68,44 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled
 
 
-def calls_of(function: str, running: Cloud, policy: Path) -> set[str]:
-    """Run a function's handler over all its events; return the IAM actions of its AWS calls."""
-    told = {**running.variables, "POLICY_PATH": str(policy), "AWS_REGION": "us-east-1"}
-    calls: set[str] = set()
+@dataclass
+class Recorded:
+    """What a function called.
 
-    def record(model: Any, **_: object) -> None:
+    Attributes
+    ----------
+    actions : set of str
+        IAM actions.
+    rows : set of (str, str)
+        Actions on the state table, and the partition key that each was about.
+    """
+
+    actions: set[str] = field(default_factory=set)
+    rows: set[tuple[str, str]] = field(default_factory=set)
+
+
+def partitions(given: Document) -> Iterator[str]:
+    """Yield the partition keys that a call of DynamoDB's names, wherever it names them."""
+    for key, value in given.items():
+        if key in {"pk", ":pk"}:
+            yield value["S"]
+        elif isinstance(value, dict):
+            yield from partitions(value)
+        elif isinstance(value, list | tuple):
+            for item in value:
+                yield from partitions(item) if isinstance(item, dict) else ()
+
+
+def calls_of(function: str, running: Cloud, policy: Path) -> Recorded:
+    """Run a function's handler over all its events; return its AWS calls."""
+    told = {**running.variables, "POLICY_PATH": str(policy), "AWS_REGION": "us-east-1"}
+    calls = Recorded()
+
+    def record(params: Document, model: Any, **_: object) -> None:
         action = f"{model.service_model.signing_name}:{model.name}"
-        calls.add(NAMED_OTHERWISE.get(action, action))
+        calls.actions.add(NAMED_OTHERWISE.get(action, action))
+        if action.startswith("dynamodb:"):
+            calls.rows |= {(action, key) for key in partitions(params)}
 
     handler = importlib.import_module(f"functions.{function}.handler").handler
     with environment(running.rig.url):
@@ -84,12 +121,13 @@ def calls_of(function: str, running: Cloud, policy: Path) -> set[str]:
                 )
         finally:
             bootstrap.use(None)
-    return calls - NEEDS_NO_LEAVE
+    calls.actions -= NEEDS_NO_LEAVE
+    return calls
 
 
 @pytest.fixture(scope="module")
-def calls(tmp_path_factory: pytest.TempPathFactory, policy: Path) -> dict[str, set[str]]:
-    """IAM actions of each function's AWS calls."""
+def calls(tmp_path_factory: pytest.TempPathFactory, policy: Path) -> dict[str, Recorded]:
+    """Each function's AWS calls."""
     folder = tmp_path_factory.mktemp("cloud") / "recording"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("METRICS", "recorded")  # which Prometheus answers makes no call another
@@ -115,20 +153,49 @@ def allowed(written: Document, role: str) -> set[str]:
 
 @pytest.mark.parametrize(("function", "role"), FUNCTIONS.items())
 def test_a_function_calls_what_its_role_allows_and_its_role_allows_nothing_else(
-    function: str, role: str, calls: dict[str, set[str]], written: Document
+    function: str, role: str, calls: dict[str, Recorded], written: Document
 ) -> None:
-    assert calls[function] <= allowed(written, role)
-    assert allowed(written, role) - calls[function] <= BY_OTHERS
+    called = calls[function].actions
+    assert called <= allowed(written, role)
+    assert allowed(written, role) - called <= BY_OTHERS
+
+
+def refused_rows(written: Document, role: str, called: Recorded) -> set[tuple[str, str]]:
+    """Return the calls about rows that no statement of the role allows."""
+    leave = [
+        (action, pattern)
+        for statement in statements(written, role)
+        if "dynamodb:LeadingKeys" in json.dumps(statement)
+        for action in as_list(statement["Action"])
+        for pattern in statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+    ]
+    return {
+        (action, key)
+        for action, key in called.rows
+        if not any(a == action and fnmatchcase(key, pattern) for a, pattern in leave)
+    }
+
+
+@pytest.mark.parametrize(("function", "role"), FUNCTIONS.items())
+def test_a_function_touches_only_the_rows_that_its_role_allows(
+    function: str, role: str, calls: dict[str, Recorded], written: Document
+) -> None:
+    called = calls[function]
+    assert {action for action, _ in called.rows} == {
+        action for action in called.actions if action.startswith("dynamodb:")
+    }
+    assert refused_rows(written, role, called) == set()
 
 
 def test_a_forgotten_statement_would_be_noticed(
-    calls: dict[str, set[str]], template: Document
+    calls: dict[str, Recorded], template: Document
 ) -> None:
     forgotten = statements(template, "PlanTicksRole")
     forgotten[:] = [item for item in forgotten if item.get("Sid") != "RememberPlan"]
 
-    # It reads when a snapshot was last asked for, and writes that it asked.
-    assert calls["plan_ticks"] - allowed(template, "PlanTicksRole") == {
-        "dynamodb:GetItem",
-        "dynamodb:PutItem",
-    }
+    called = calls["plan_ticks"]
+    # It writes what it asked for; it may still read, but only the reconciler's rows.
+    assert called.actions - allowed(template, "PlanTicksRole") == {"dynamodb:PutItem"}
+    refused = refused_rows(template, "PlanTicksRole", called)
+    assert {key.partition("#")[0] for _, key in refused} == {"plan"}
+    assert {action for action, _ in refused} == {"dynamodb:GetItem", "dynamodb:PutItem"}

@@ -11,7 +11,7 @@ type Document = dict[str, Any]
 OWN_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 POLLING = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 ALLOWED = {
-    # Asks for snapshots, remembers when it asked.
+    # Asks for snapshots, remembers when it asked; tells of clusters that left, reads ages.
     "PlanTicksRole": OWN_LOGS | {"sqs:SendMessage", "dynamodb:GetItem", "dynamodb:PutItem"},
     # Reads one cluster and its memory, writes the snapshot, says so. No table, no Slack.
     "TakeSnapshotRole": OWN_LOGS
@@ -44,7 +44,7 @@ ALLOWED = {
     # Folds a snapshot into the memory; its failures go to the dead letters. No cluster, no Slack.
     "EvaluateSnapshotRole": OWN_LOGS
     | {"sqs:SendMessage", "s3:GetObject", "s3:ListBucket", "s3:PutObject", "events:PutEvents"},
-    # Reads evaluations, keeps alerts, holds the only right to the Slack token.
+    # Reads evaluations, keeps alerts, speaks in Slack, tells pagers.
     "ReconcileAlertsRole": OWN_LOGS
     | POLLING
     | {
@@ -54,7 +54,14 @@ ALLOWED = {
         "dynamodb:PutItem",
         "dynamodb:BatchWriteItem",
         "secretsmanager:GetSecretValue",
+        "sns:Publish",
     },
+    # Checks signatures, opens the dialog, hands everything on: no bucket, no table.
+    "AnswerSlackRole": OWN_LOGS | {"sqs:SendMessage", "secretsmanager:GetSecretValue"},
+    # Reads what is known, and hands actions on: writes nothing, and knows no secret.
+    "RunCommandRole": OWN_LOGS
+    | POLLING
+    | {"s3:GetObject", "s3:ListBucket", "dynamodb:Query", "sqs:SendMessage"},
     # Keeps what it is told of checkpoints, and nothing else.
     "RecordCheckpointsRole": OWN_LOGS | POLLING | {"s3:GetObject", "s3:ListBucket", "s3:PutObject"},
     # EventBridge's own role for the one hop from the default bus.
@@ -156,7 +163,7 @@ def test_code_inside_take_snapshot_may_not_use_the_rights_that_lambda_needs(
     assert set(denied["Condition"]["ArnLike"]) == {"lambda:SourceFunctionArn"}
 
 
-def test_only_the_reconciler_reads_the_slack_token(written: Document) -> None:
+def test_only_who_speaks_to_slack_reads_its_secret(written: Document) -> None:
     readers = {
         role: statement["Resource"]
         for role in ALLOWED
@@ -164,18 +171,67 @@ def test_only_the_reconciler_reads_the_slack_token(written: Document) -> None:
         if "secretsmanager:GetSecretValue" in as_list(statement["Action"])
     }
 
-    assert readers == {"ReconcileAlertsRole": {"Ref": "SlackSecretArn"}}
+    # RunCommand answers to an address that came with the command.
+    secret = {"Ref": "SlackSecretArn"}
+    assert readers == {"ReconcileAlertsRole": secret, "AnswerSlackRole": secret}
 
 
 def test_rows_of_the_state_table_are_kept_apart(written: Document) -> None:
-    keys = {
-        role: statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+    rows = {
+        (role, action, key)
         for role in ALLOWED
         for statement in statements(written, role)
-        if any(action.startswith("dynamodb:") for action in as_list(statement["Action"]))
+        for action in as_list(statement["Action"])
+        if action.startswith("dynamodb:")
+        for key in statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
     }
 
-    assert keys == {"PlanTicksRole": ["plan#*"], "ReconcileAlertsRole": ["cluster#*"]}
+    assert rows == {
+        ("PlanTicksRole", "dynamodb:GetItem", "plan#*"),
+        ("PlanTicksRole", "dynamodb:PutItem", "plan#*"),
+        # How old what was folded is; cards have one writer.
+        ("PlanTicksRole", "dynamodb:GetItem", "cluster#*"),
+        ("ReconcileAlertsRole", "dynamodb:Query", "cluster#*"),
+        ("ReconcileAlertsRole", "dynamodb:PutItem", "cluster#*"),
+        ("ReconcileAlertsRole", "dynamodb:BatchWriteItem", "cluster#*"),
+        ("RunCommandRole", "dynamodb:Query", "cluster#*"),
+    }
+
+
+def test_each_queue_takes_messages_from_those_whom_the_design_names(written: Document) -> None:
+    senders: dict[str, set[str]] = {}
+    for role in ALLOWED:
+        for statement in statements(written, role):
+            if "sqs:SendMessage" in as_list(statement["Action"]):
+                resource = statement["Resource"]
+                queue = resource.get("Ref") or resource["Fn::GetAtt"][0]
+                senders.setdefault(queue, set()).add(role)
+
+    assert senders == {
+        "SnapshotRequests": {"PlanTicksRole"},
+        "SpokeQueueArns": {"PlanTicksRole"},
+        "Evaluations": {
+            "EvaluateSnapshotRole",
+            "PlanTicksRole",  # clusters that left
+            "AnswerSlackRole",  # buttons
+            "RunCommandRole",  # /gpu exempt, /gpu snooze
+        },
+        "Commands": {"AnswerSlackRole"},
+        "DeadLetters": {"PlanTicksRole", "EvaluateSnapshotRole"},
+    }
+
+
+def test_pagers_are_told_by_the_reconciler_alone_and_only_where_the_deployment_names_them(
+    written: Document,
+) -> None:
+    tellers = {
+        role: statement["Resource"]
+        for role in ALLOWED
+        for statement in statements(written, role)
+        if "sns:Publish" in as_list(statement["Action"])
+    }
+
+    assert tellers == {"ReconcileAlertsRole": {"Ref": "PagerTopicArns"}}
 
 
 def test_objects_are_written_only_below_the_prefixes_that_a_function_owns(
@@ -199,6 +255,7 @@ def test_objects_are_written_only_below_the_prefixes_that_a_function_owns(
         ("EvaluateSnapshotRole", "s3:GetObject"): below("snapshots", "memory", "evaluations"),
         ("EvaluateSnapshotRole", "s3:PutObject"): below("memory", "evaluations"),
         ("ReconcileAlertsRole", "s3:GetObject"): below("evaluations"),
+        ("RunCommandRole", "s3:GetObject"): below("evaluations"),
         ("RecordCheckpointsRole", "s3:GetObject"): below("checkpoints"),
         ("RecordCheckpointsRole", "s3:PutObject"): below("checkpoints"),
     }

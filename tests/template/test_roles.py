@@ -11,7 +11,8 @@ import pytest
 from local.conditions import decide
 from tests.template.deployments import GIVEN, Deploy, Document, faults, of_type
 
-DEAD_LETTERS = {"DeadLetters", "DeadLettersPolicy"}
+DEAD_LETTERS = {"DeadLetters", "DeadLettersPolicy", "DeadLettersAlarm"}
+FUNCTION_ALARMS = {"ErrorsAlarm", "ThrottlesAlarm"}
 READER = {
     "TakeSnapshot",
     "TakeSnapshotSnapshotRequest",  # the poller
@@ -64,7 +65,7 @@ def test_a_spoke_has_take_snapshot_its_queue_and_its_net_and_nothing_else(deploy
     layers = set(of_type(resources, "AWS::Lambda::LayerVersion"))
 
     assert len(layers) == 3
-    assert set(resources) == READER | DEAD_LETTERS | layers
+    assert set(resources) == READER | DEAD_LETTERS | FUNCTION_ALARMS | layers
 
 
 def test_a_stack_that_lets_nobody_in_has_no_policy_for_it(written: Document) -> None:

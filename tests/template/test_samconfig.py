@@ -55,6 +55,7 @@ def test_variables_name_what_the_rig_holds(local: Document) -> None:
         **dict.fromkeys(("BUCKET", "BUS", "STATE_TABLE", "SLACK_SECRET"), name),
         "SNAPSHOT_REQUESTS_URL": f"{queues}/{name}-requests",
         "EVALUATIONS_URL": f"{queues}/{name}.fifo",
+        "COMMANDS_URL": f"{queues}/{name}-commands",
     }
 
 

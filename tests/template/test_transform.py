@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from local.conditions import decide
+from tests.template.deployments import Deploy
+
 type Document = dict[str, Any]
 
 
@@ -83,6 +86,14 @@ def test_every_failure_queue_may_be_written_and_every_polled_queue_read(deployed
             ],
         ),
         (
+            "RunCommandRole",
+            "PollCommands",
+            [
+                f"RunCommandCommand: sqs:{action}"
+                for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")
+            ],
+        ),
+        (
             "RecordCheckpointsRole",
             "PollCheckpoints",
             [
@@ -124,7 +135,7 @@ def test_functions_are_polled_as_their_queues_need(deployed: Document) -> None:
     evaluations = mappings["ReconcileAlertsEvaluation"]
     checkpoints = mappings["RecordCheckpointsCheckpoint"]
 
-    assert len(mappings) == 3
+    assert len(mappings) == 4
     # One fault gives several events about a second apart: one batch, one snapshot.
     assert snapshots["MaximumBatchingWindowInSeconds"] == 20
     # Lambda takes more than 10 of a standard queue only with a window, and never of a FIFO queue.
@@ -134,6 +145,10 @@ def test_functions_are_polled_as_their_queues_need(deployed: Document) -> None:
     # A cluster whose Slack is silent takes ten seconds of the sixty that the function has.
     assert evaluations["BatchSize"] == 4
     assert "MaximumBatchingWindowInSeconds" not in evaluations
+    # Somebody waits for the answer: neither for another's command, nor for a window.
+    commands = mappings["RunCommandCommand"]
+    assert commands["BatchSize"] == 1
+    assert "MaximumBatchingWindowInSeconds" not in commands
     for mapping in mappings.values():
         assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
@@ -168,17 +183,27 @@ def test_one_parameter_feeds_both_log_levels(deployed: Document) -> None:
         assert function["Environment"]["Variables"]["POWERTOOLS_LOG_LEVEL"] == {"Ref": "LogLevel"}
 
 
-COMMON = {"POWERTOOLS_LOG_LEVEL", "POLICY_PATH", "LOCAL_ENDPOINT", "LOCAL_NOW", "AWS_ENDPOINT_URL"}
+COMMON = {
+    "POWERTOOLS_LOG_LEVEL",
+    "POWERTOOLS_SERVICE_NAME",
+    "POLICY_PATH",
+    "LOCAL_ENDPOINT",
+    "LOCAL_NOW",
+    "AWS_ENDPOINT_URL",
+}
 
 
 @pytest.mark.parametrize(
     ("function", "names"),
     [
-        ("PlanTicks", {"STATE_TABLE", "SNAPSHOT_REQUESTS_URL"}),
+        ("PlanTicks", {"STATE_TABLE", "SNAPSHOT_REQUESTS_URL", "EVALUATIONS_URL"}),
         # It must be deployable in a cluster's own account: no table, no Slack, only its own queue.
         ("TakeSnapshot", {"BUCKET", "BUS", "ROLE", "SNAPSHOT_REQUESTS_URL"}),
         ("EvaluateSnapshot", {"BUCKET", "BUS", "EVALUATIONS_URL"}),
         ("ReconcileAlerts", {"BUCKET", "STATE_TABLE", "SLACK_SECRET"}),
+        # Neither reads what the steward knows, nor writes it.
+        ("AnswerSlack", {"EVALUATIONS_URL", "COMMANDS_URL", "SLACK_SECRET"}),
+        ("RunCommand", {"BUCKET", "STATE_TABLE", "EVALUATIONS_URL"}),
         ("RecordCheckpoints", {"BUCKET"}),
     ],
 )
@@ -198,6 +223,44 @@ def test_a_deployment_cannot_be_pointed_at_a_rig(name: str, written: Document) -
     # token and the cluster's bearer token would travel to it, without TLS.
     assert re.fullmatch(parameter["AllowedPattern"], "") is not None
     assert re.fullmatch(parameter["AllowedPattern"], "http://172.17.0.1:8930") is None
+
+
+def test_slack_reaches_one_function_whose_signature_check_is_the_door(deployed: Document) -> None:
+    ((name, url),) = of_type(deployed, "AWS::Lambda::Url").items()
+    permissions = of_type(deployed, "AWS::Lambda::Permission").values()
+    open_to_all = [p for p in permissions if p["Principal"] == "*"]
+
+    assert name == "AnswerSlackUrl"
+    # Slack cannot sign for IAM; whoever sends is told apart by Slack's own signature.
+    assert url["AuthType"] == "NONE"
+    assert {logical_id(p["FunctionName"]) for p in open_to_all} == {"AnswerSlack"}
+    # Since October 2025 a URL needs both, and the second only by way of the URL.
+    assert {p["Action"]: p.get("InvokedViaFunctionUrl", False) for p in open_to_all} == {
+        "lambda:InvokeFunctionUrl": False,
+        "lambda:InvokeFunction": True,
+    }
+
+
+def test_a_flood_from_outside_can_be_kept_from_taking_the_account_s_concurrency(
+    written: Document, deploy: Deploy
+) -> None:
+    limited = deploy("hub")["AnswerSlack"]["Properties"]
+    alone = decide(written, Role="both")["Resources"]["AnswerSlack"]["Properties"]
+
+    assert limited["ReservedConcurrentExecutions"] == {"Ref": "AnswerSlackConcurrency"}
+    # A reservation is taken from the account's ten or thousand: nobody is made to.
+    assert "ReservedConcurrentExecutions" not in alone
+
+
+def test_a_command_is_not_run_once_slack_takes_no_answer_any_more(deployed: Document) -> None:
+    # A response_url is good for 30 minutes.
+    assert deployed["Commands"]["Properties"]["MessageRetentionPeriod"] == 30 * 60
+
+
+def test_metrics_of_two_stacks_are_told_apart(deployed: Document) -> None:
+    for function in of_type(deployed, "AWS::Lambda::Function").values():
+        variables = function["Environment"]["Variables"]
+        assert variables["POWERTOOLS_SERVICE_NAME"] == {"Ref": "AWS::StackName"}
 
 
 def test_stores_are_private_encrypted_and_outlive_the_stack(deployed: Document) -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 from hypothesis import given
@@ -246,16 +247,30 @@ def test_events_come_in_the_order_of_their_times(folder: Path, write: Write) -> 
         [{"id": "1", "time": "2026-11-02T10:05:00+01:00"}, {"id": "2", "time": 1793610300}],
     )
     write("events/a.json", {"id": "0", "time": "2026-11-02T08:00:00Z"})
-    events = Recording.open(folder).events()
+    events = [event for _, event in Recording.open(folder).events()]
     assert [event["id"] for event in events] == ["0", "1", "2", "3"]
     # EventBridge delivers UTC with a Z, whatever form was recorded.
     assert [event["time"] for event in events[1:3]] == ["2026-11-02T09:05:00Z"] * 2
+
+
+def test_an_event_may_be_delivered_later_than_it_happened(folder: Path, write: Write) -> None:
+    first = {"id": "1", "time": "2026-11-02T09:01:00Z"}
+    write("events/a.json", [first, {**first, "delivered": "2026-11-02T09:41:00Z"}])
+    once, again = Recording.open(folder).events()
+    assert (once.at, again.at) == (NINE + timedelta(minutes=1), NINE + timedelta(minutes=41))
+    # What is delivered is the same envelope, with its own time and nothing of ours.
+    assert once.event == again.event == first
 
 
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
         ({"id": "1"}, "an event without `time`"),
+        ({"time": "2026-11-02T09:00:00Z", "delivered": "soon"}, "delivered 'soon' is not a time"),
+        (
+            {"time": "2026-11-02T09:00:00Z", "delivered": "2026-11-02T08:59:59Z"},
+            "delivered is before `time`; swap them",
+        ),
         (7, "an event without `time`"),
         ({"time": "2026-11-02T09:00:00"}, "lacks an offset"),
         ({"time": True}, "True is not a time"),
@@ -268,6 +283,81 @@ def test_an_event_that_cannot_be_delivered_is_refused(
     text = refusal(folder)
     assert expected in text
     assert "events/e.json" in text
+
+
+# --- what people press and type
+
+PRESS = {"time": "2026-11-02T09:01:00Z", "kind": "interaction", "body": {"type": "block_actions"}}
+COMMAND = {
+    "time": "2026-11-02T09:02:00Z",
+    "kind": "command",
+    "body": {"command": "/gpu", "text": "why a&b=ü"},
+}
+
+
+def test_a_press_is_the_form_that_slack_posts(folder: Path, write: Write) -> None:
+    write("slack/a.json", PRESS)
+    (press,) = Recording.open(folder).presses
+    assert (press.at, press.kind) == (NINE + timedelta(minutes=1), "interaction")
+    # One field, with JSON (docs.slack.dev, handling user interaction).
+    fields = parse_qs(press.body, strict_parsing=True)
+    assert list(fields) == ["payload"]
+    assert json.loads(fields["payload"][0]) == PRESS["body"]
+
+
+def test_a_command_is_a_form_of_flat_fields(folder: Path, write: Write) -> None:
+    write("slack/a.json", COMMAND)
+    (press,) = Recording.open(folder).presses
+    assert parse_qs(press.body) == {"command": ["/gpu"], "text": ["why a&b=ü"]}
+
+
+@pytest.mark.parametrize("raw", ["command=%2Fgpu&text=why+a%26b", "text=&command=/gpu&x=%zz"])
+def test_a_form_that_was_recorded_as_text_is_taken_to_the_byte(
+    folder: Path, write: Write, raw: str
+) -> None:
+    # A signature is over the raw body: what is read and written again may differ.
+    write("slack/a.json", {**COMMAND, "body": raw})
+    (press,) = Recording.open(folder).presses
+    assert press.body == raw
+
+
+def test_presses_come_in_the_order_of_their_times_and_answers_are_none(
+    folder: Path, write: Write
+) -> None:
+    answer = {"method": "chat.postMessage", "status": 503}
+    write("slack/b.json", [COMMAND, answer, {**COMMAND, "body": "command=first"}])
+    write("slack/a.json", [{**COMMAND, "time": "2026-11-02T10:03:00+01:00"}])
+    write("slack/c.json", PRESS)
+    presses = Recording.open(folder).presses
+    assert [press.at.minute for press in presses] == [1, 2, 2, 3]
+    assert presses[2].body == "command=first"
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({**PRESS, "kind": "press"}, "kind is 'press', not interaction or command"),
+        ({**PRESS, "times": 2}, "unknown key 'times'; a press has time, kind and body"),
+        ({"kind": "command", "body": "command=x"}, "time is missing"),
+        ({"kind": "command", "time": "2026-11-02T09:00:00Z"}, "body is missing"),
+        ({**PRESS, "time": "nine"}, "time 'nine' is not a time"),
+        ({**PRESS, "body": ["payload"]}, "body is neither text nor an object"),
+        ({**PRESS, "body": '{"type": "block_actions"}'}, "body has no field 'payload'"),
+        ({**COMMAND, "body": "payload=%7B%7D"}, "body has no field 'command'"),
+        ({**COMMAND, "body": {"command": "/gpu", "n": 1}}, "body.n is no text"),
+        (7, "is not a JSON object"),
+    ],
+)
+def test_a_press_that_cannot_be_delivered_is_refused(
+    folder: Path, write: Write, entry: object, expected: str
+) -> None:
+    write("slack/a.json", [PRESS, entry])
+    text = refusal(folder)
+    assert f"slack/a.json: [1]: {expected}" in text
+    assert "\n" not in text
+
+
+# --- files
 
 
 def test_metric_files_of_both_forms_are_listed_by_name(folder: Path, write: Write) -> None:

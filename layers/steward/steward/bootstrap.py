@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import boto3
 
     from steward import ports
+    from steward.sinks.queues import EvaluationSender, SqsClients
+    from steward.sinks.slack_secret import SlackSecret
     from steward.stores.bucket import Objects
     from steward.stores.state import Rows
 
@@ -136,7 +138,7 @@ class App:
         """The doors to `take_snapshot`: the stack's own, and those of its spokes."""
         from steward.sinks import queues  # noqa: PLC0415 - as above
 
-        clients = queues.SqsClients(self.session)
+        clients = self._queues
         own = self.settings.snapshot_requests_url
         spokes = {
             cluster.name: queues.SqsSender(clients, cluster.spoke_queue_url)
@@ -146,12 +148,40 @@ class App:
         return queues.SnapshotRequestSender(queues.SqsSender(clients, own) if own else None, spokes)
 
     @cached_property
-    def queue(self) -> ports.EvaluationQueue:
-        """The door to `reconcile_alerts`."""
+    def _reconciling(self) -> EvaluationSender:
         from steward.sinks import queues  # noqa: PLC0415 - as above
 
-        clients = queues.SqsClients(self.session)
-        return queues.EvaluationSender(queues.SqsSender(clients, self.settings.evaluations_url))
+        return queues.EvaluationSender(
+            queues.SqsSender(self._queues, self.settings.evaluations_url)
+        )
+
+    @cached_property
+    def _queues(self) -> SqsClients:
+        from steward.sinks import queues  # noqa: PLC0415 - as above
+
+        return queues.SqsClients(self.session)
+
+    @property
+    def queue(self) -> ports.EvaluationQueue:
+        """The door to `reconcile_alerts`, for evaluations."""
+        return self._reconciling
+
+    @property
+    def actions(self) -> ports.ActionQueue:
+        """The same door, for what people do."""
+        return self._reconciling
+
+    @property
+    def departures(self) -> ports.DepartureQueue:
+        """The same door, for clusters that left the policy."""
+        return self._reconciling
+
+    @cached_property
+    def commands(self) -> ports.CommandQueue:
+        """The door to `run_command`."""
+        from steward.sinks import queues  # noqa: PLC0415 - as above
+
+        return queues.CommandSender(queues.SqsSender(self._queues, self.settings.commands_url))
 
     @cached_property
     def sources(self) -> ports.Sources:
@@ -162,10 +192,45 @@ class App:
 
     @cached_property
     def messenger(self) -> ports.Messenger:
-        """Slack."""
+        """Slack, as the reconciler needs it."""
         from steward.sinks.slack import SlackMessenger  # noqa: PLC0415 - as above
 
         return SlackMessenger(self.session, self.settings, self.clock)
+
+    @cached_property
+    def slack_secret(self) -> SlackSecret:
+        """What requests are signed with."""
+        from steward.sinks.slack_secret import SlackSecret  # noqa: PLC0415 - as above
+
+        return SlackSecret(self.session, self.settings.slack_secret, self.clock)
+
+    @cached_property
+    def dialogs(self) -> ports.Dialogs:
+        """Slack's dialogs."""
+        from steward.sinks.slack_views import SlackDialogs  # noqa: PLC0415 - as above
+
+        return SlackDialogs(self.session, self.settings, self.clock)
+
+    @cached_property
+    def directory(self) -> ports.Directory:
+        """Slack's members."""
+        from steward.sinks.slack_people import SlackDirectory  # noqa: PLC0415 - as above
+
+        return SlackDirectory(self.session, self.settings, self.clock)
+
+    @cached_property
+    def responder(self) -> ports.Responder:
+        """Answers to presses and commands."""
+        from steward.sinks.slack_responses import SlackResponder  # noqa: PLC0415 - as above
+
+        return SlackResponder(self.settings)
+
+    @cached_property
+    def pager(self) -> ports.Pager:
+        """SNS topics of pagers."""
+        from steward.sinks.pager import SnsPager  # noqa: PLC0415 - as above
+
+        return SnsPager(self.session)
 
 
 class _Container:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
+    from steward.alerts.actions import CardAction
     from steward.alerts.model import Attempt, Card, Posted, ReconcilerState
     from steward.cluster.accelerators import Window
     from steward.cluster.audit import Audit
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from steward.cluster.pods import GpuPod
     from steward.cluster.policy import CheckpointLocation, ClusterPolicy
     from steward.cluster.snapshot import InvalidSamples, LastSnapshot, Node, Part, Snapshot
+    from steward.slack.commands import Command
 
 
 class Clock(Protocol):
@@ -392,6 +394,18 @@ class PlanStore(Protocol):
         """Remember what was asked for."""
         ...
 
+    def known(self) -> dict[str, datetime]:
+        """Return every cluster that was ever planned and has not left, with when it first was."""
+        ...
+
+    def keep(self, since: dict[str, datetime]) -> None:
+        """Remember which clusters there are."""
+        ...
+
+    def evaluated(self, cluster: str) -> datetime | None:
+        """Return the time of the evaluation that was folded last; None where none ever was."""
+        ...
+
 
 class AlertStore(Protocol):
     """Alerts and cards of a cluster."""
@@ -436,6 +450,44 @@ class EvaluationQueue(Protocol):
         ...
 
 
+class ActionQueue(Protocol):
+    """The same FIFO queue, for what somebody wants done with a card."""
+
+    def act(self, action: CardAction) -> None:
+        """Hand over one action; the same one again within five minutes is one message."""
+        ...
+
+
+class DepartureQueue(Protocol):
+    """The same FIFO queue, for clusters that left the policy."""
+
+    def depart(self, cluster: str, at: datetime) -> None:
+        """Have the cards of a cluster closed."""
+        ...
+
+
+class CommandQueue(Protocol):
+    """The door to `run_command`."""
+
+    def send(self, command: Command) -> None:
+        """Hand over a slash command, or the wish to see a card's evidence."""
+        ...
+
+
+class Pager(Protocol):
+    """SNS topics that pagers listen to."""
+
+    def publish(self, topic_arn: str, subject: str, message: str) -> None:
+        """Publish one message.
+
+        Raises
+        ------
+        DeniedError, RetryableError, PermanentError
+            The topic did not take it.
+        """
+        ...
+
+
 class Messenger(Protocol):
     """Slack, as the reconciler needs it.
 
@@ -469,4 +521,50 @@ class Messenger(Protocol):
 
     def delete(self, posted: Posted) -> None:
         """Take a message of ours away."""
+        ...
+
+
+class Directory(Protocol):
+    """Slack's members.
+
+    Raises
+    ------
+    DeliveryError
+        Slack did not answer, or refused: who is meant stays unknown.
+    """
+
+    def user_of(self, email: str) -> str | None:
+        """Return the id of the member with an e-mail address; None: nobody has it."""
+        ...
+
+    def email_of(self, user: str) -> str | None:
+        """Return a member's e-mail address; None: there is none that we may see."""
+        ...
+
+
+class Dialogs(Protocol):
+    """Slack's dialogs."""
+
+    def open(self, trigger_id: str, view: Mapping[str, Any]) -> None:
+        """Open a view for whoever pressed.
+
+        Raises
+        ------
+        DeliveryError
+            Slack did not open it.
+        """
+        ...
+
+
+class Responder(Protocol):
+    """Answers to a press or a command, visible to the person alone."""
+
+    def respond(self, response_url: str, message: Mapping[str, Any]) -> None:
+        """Post an answer to a `response_url`.
+
+        Raises
+        ------
+        DeliveryError
+            Slack did not take it: the address has expired, or was used five times.
+        """
         ...

@@ -33,6 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     snapshot_requests_url: str = ""
     spoke: bool = False
     evaluations_url: str = ""
+    commands_url: str = ""
     slack_secret: str = ""
     policy_path: str = "/opt/policy/policy.json"
     region: str = ""
@@ -56,6 +57,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             snapshot_requests_url=environment.get("SNAPSHOT_REQUESTS_URL", ""),
             spoke=environment.get("ROLE", "") == "spoke",
             evaluations_url=environment.get("EVALUATIONS_URL", ""),
+            commands_url=environment.get("COMMANDS_URL", ""),
             slack_secret=environment.get("SLACK_SECRET", ""),
             policy_path=environment.get("POLICY_PATH", "/opt/policy/policy.json"),
             region=environment.get("AWS_REGION", ""),

@@ -21,7 +21,8 @@ from tests.builders import a_cluster, at
 SUBJECT = "PyTorchJob/hyperpod-ns-research/sweep-a"
 KEY = f"idle_gpus|{SUBJECT}|idle"
 JUDGED = dict.fromkeys(
-    ("idle_gpus", "telemetry", "capacity", "governance"), DetectorStatus.EVALUATED
+    ("idle_gpus", "borrowing", "preemptions", "pending", "telemetry", "capacity", "governance"),
+    DetectorStatus.EVALUATED,
 )
 
 
@@ -35,7 +36,7 @@ def a_finding(**changes: Any) -> Finding:
         "team": "research",
         "owner": "alice",
         "since": at("09:00"),
-        "gpus": 1,
+        "gpus": 1.0,
         "gpu_hours": 3.0,
         "cost_usd": 24.0,
         "action": "kubectl -n hyperpod-ns-research exec sweep-a-0 -- nvidia-smi",
@@ -84,7 +85,7 @@ def lost_telemetry(**changes: Any) -> Finding:
         "severity": Severity.WARN,
         "team": None,
         "owner": None,
-        "gpus": 2,
+        "gpus": 2.0,
         "gpu_hours": None,
         "cost_usd": None,
         "action": "kubectl get pods -A -l app.kubernetes.io/name=dcgm-exporter -o wide",

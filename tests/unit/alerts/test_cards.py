@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from steward.alerts.cards import by_urgency, lay_out, revision, route
-from steward.alerts.model import Attempt, Card, Posted, ReconcilerState
+from steward.alerts import cards as layout
+from steward.alerts.cards import by_urgency, route
+from steward.alerts.model import Attempt, Card, CardKind, Posted, ReconcilerState
+from steward.alerts.revisions import revision
 from steward.cluster.findings import Evaluation, Resolution
-from steward.cluster.policy import Severity
+from steward.cluster.policy import ClusterPolicy, Severity
 from tests.builders import NOON, a_cluster, a_team, at
 from tests.unit.alerts.nouns import (
     SUBJECT,
@@ -21,8 +23,15 @@ from tests.unit.alerts.nouns import (
     lost_telemetry,
 )
 
-CARD = f"idle_gpus|{SUBJECT}|20261105T120000Z"
+CARD = f"job|{SUBJECT}|20261105T120000Z"
 CLUSTER = a_cluster()
+
+
+def lay_out(state: ReconcilerState, cluster: ClusterPolicy) -> dict[str, Card]:
+    """The cards alone, laid out at the time of the last evaluation."""
+    assert state.at is not None
+    laid = layout.lay_out(state, cluster, state.at)
+    return {key: card for key, card in laid.items() if card.kind is CardKind.CARD}
 
 
 def laid_out(*evaluations: Evaluation, cards: dict[str, Card] | None = None) -> dict[str, Card]:
@@ -100,7 +109,9 @@ def test_telemetry_is_one_card_a_reason() -> None:
         "telemetry|no_telemetry",
         "telemetry|telemetry_lost",
     ]
-    assert len(cards["telemetry|telemetry_lost|20261105T120000Z"].content["others"]) == 1
+    lost = cards["telemetry|telemetry_lost|20261105T120000Z"].content
+    assert (lost["subjects"], lost["group_gpus"]) == (2, 4)  # two GPUs each
+    assert [member["subject"] for member in lost["members"]] == ["Cluster/a"]
 
 
 def test_running_numbers_alone_wait_an_hour_after_the_delivery() -> None:
@@ -168,13 +179,13 @@ def test_a_closed_card_is_left_alone() -> None:
     over = [SEEN, an_evaluation("12:10")]
     closed = shown(laid_out(*over)[CARD], "12:10")
     state = replace(fold(over), cards={CARD: closed})
-    state = fold([an_evaluation("12:15", a_finding())], CLUSTER, state)
+    state = fold([an_evaluation("13:15", a_finding())], CLUSTER, state)
     cards = lay_out(state, CLUSTER)
     assert cards[CARD] is closed
     quiet = fold([an_evaluation("15:00")], CLUSTER, replace(fold(over), cards={CARD: closed}))
     assert lay_out(quiet, CLUSTER)[CARD] is closed  # nor do its numbers ever refresh
-    # The same problem again is a new incident and hence a new card.
-    assert list(cards) == [CARD, f"idle_gpus|{SUBJECT}|20261105T121500Z"]
+    # The same problem more than an hour later is a new incident and hence a new card.
+    assert list(cards) == [CARD, f"job|{SUBJECT}|20261105T131500Z"]
 
 
 def test_a_new_reason_edits_the_same_card_and_keeps_what_was() -> None:
@@ -185,12 +196,14 @@ def test_a_new_reason_edits_the_same_card_and_keeps_what_was() -> None:
     assert [(o["reason"], o["gpu_hours"]) for o in card.content["others"]] == [("idle", 3.0)]
 
 
-def test_a_card_whose_end_was_shown_opens_again_for_another_reason_within_ten_minutes() -> None:
+@pytest.mark.parametrize("reason", ["idle", "idle_held"])
+def test_a_card_whose_end_was_shown_opens_again_within_the_hour(reason: str) -> None:
     over = [SEEN, an_evaluation("12:10")]
     state = replace(fold(over), cards={CARD: shown(laid_out(*over)[CARD], "12:10")})
-    state = fold([an_evaluation("12:20", a_finding(reason="idle_held"))], CLUSTER, state)
+    state = fold([an_evaluation("13:10", a_finding(reason=reason))], CLUSTER, state)
     card = lay_out(state, CLUSTER)[CARD]
     assert (card.closed, card.content["state"]) == (False, "open")
+    assert card.openings == (at("12:00"), at("13:10"))
 
 
 def test_a_stale_alert_says_since_when_it_could_not_be_judged() -> None:

@@ -201,7 +201,11 @@ def test_out_of_scope_is_not_looked_at_so_the_next_audit_can_end_it() -> None:
 
 def test_what_a_detector_that_was_not_evaluated_says_opens_nothing() -> None:
     failing = {**JUDGED, "idle_gpus": DetectorStatus.FAILED}
-    assert fold([an_evaluation("12:00", a_finding(), detectors=failing)]).alerts == {}
+    folded = fold([an_evaluation("12:00", a_finding(), detectors=failing)])
+    # That it failed is said, once it has lasted: the alerts of the detector itself are not there.
+    assert [(a.finding.detector, a.state) for a in folded.alerts.values()] == [
+        ("steward", "damped")
+    ]
 
 
 def test_a_new_reason_ends_the_old_one_with_its_last_numbers_and_opens_in_the_same_step() -> None:
@@ -242,19 +246,25 @@ def test_reasons_that_may_coexist_do_not_end_each_other() -> None:
     assert {alert.state for alert in state.alerts.values()} == {AlertState.OPEN}
 
 
-@pytest.mark.parametrize(("back", "incident"), [("12:20", "12:00"), ("12:25", "12:25")])
-def test_another_reason_within_ten_minutes_of_the_end_continues_the_incident(
-    back: str, incident: str
+@pytest.mark.parametrize("reason", ["idle", "idle_held"])
+@pytest.mark.parametrize(("back", "incident"), [("13:10", "12:00"), ("13:15", "13:15")])
+def test_what_opens_within_an_hour_of_the_end_continues_the_incident(
+    back: str, incident: str, reason: str
 ) -> None:
-    held = a_finding(reason="idle_held")
+    held = a_finding(reason=reason)
     state = fold([SEEN, an_evaluation("12:10"), an_evaluation(back, held)])
     assert state.alerts[held.key].incident == at(incident)
 
 
-def test_the_same_reason_after_its_end_is_a_new_incident() -> None:
-    alert = after(SEEN, an_evaluation("12:10"), an_evaluation("12:15", a_finding()))
-    assert (alert.opened, alert.incident) == (at("12:15"), at("12:15"))
-    assert (alert.resolved, alert.resolution) == (None, None)
+def test_what_is_seen_again_and_does_not_open_has_ended_when_it_did() -> None:
+    lost = lost_telemetry()  # opens after ten minutes
+    times = ("12:00", "12:05", "12:10")
+    over = [*(an_evaluation(t, lost) for t in times), an_evaluation("12:20")]
+    again = [an_evaluation("12:25", lost_telemetry(gpus=9)), an_evaluation("12:30")]
+    alert = fold([*over, *again]).alerts[lost.key]
+    assert (alert.state, alert.resolved, alert.finding.gpus) == ("resolved", at("12:20"), 2)
+    damped = fold([*over, again[0]]).alerts[lost.key]
+    assert (damped.state, damped.resolved, damped.finding.gpus) == ("damped", at("12:20"), 2)
 
 
 def test_an_exemption_ends_what_is_open_and_keeps_more_from_opening() -> None:

@@ -674,7 +674,7 @@ def test_the_metrics_stay_small(folder: Path) -> None:
 
 
 def test_a_node_health_event_falls_between_two_ticks(folder: Path) -> None:
-    (event,) = Recording.open(folder).events()
+    ((_, event),) = Recording.open(folder).events()
     assert event["time"] == "2026-11-05T15:02:11Z"
     assert event["source"] == "aws.sagemaker"
     assert event["detail-type"] == "SageMaker HyperPod Cluster Node Health Event"

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from local.standins.slack_blocks import check
-from steward.alerts.cards import facts
-from steward.alerts.model import Alert
+from steward.alerts.facts import facts
 from steward.cluster.findings import Evaluation, Finding
 from steward.cluster.policy import Severity
 from steward.slack.cards import render, render_text
@@ -25,13 +24,9 @@ from tests.unit.alerts.nouns import (
     fold,
     lost_telemetry,
 )
+from tests.unit.slack.told import UNTOUCHED, card_of
 
 SEEN = an_evaluation("12:00", a_finding())
-
-
-def card_of(alert: Alert, *others: Alert, **told: Any) -> dict[str, Any]:
-    given = {"delivered": "2026-11-05T12:01:00Z", "rerouted": None}
-    return {**facts(alert, others, a_cluster()), **given, **told}
 
 
 def content(*evaluations: Evaluation, key: str = KEY, **told: Any) -> dict[str, Any]:
@@ -47,6 +42,8 @@ def words(message: dict[str, Any]) -> str:
     """Everything a reader sees, block after block."""
     seen = []
     for block in message["blocks"]:
+        if block["type"] == "actions":
+            continue
         texts = [block["text"]] if "text" in block else block.get("fields", block.get("elements"))
         seen += [text["text"] for text in texts]
     return "\n".join(seen)
@@ -158,7 +155,7 @@ def test_memory_held_is_shown_in_gibibytes() -> None:
 
 
 def test_a_card_gives_the_command_and_who_may_run_it() -> None:
-    head, command = (b["text"]["text"] for b in render(content())["blocks"][-4:-2])
+    head, command = (b["text"]["text"] for b in render(content())["blocks"][-5:-3])
     assert head == (
         "*Do this*\nMay be run by the owners of team `research` (research@example.com) or the "
         "platform team. GPU Steward itself changes nothing."
@@ -303,7 +300,10 @@ def test_no_name_breaks_a_card_or_speaks_through_it(name: str, detector: str) ->
     cluster = a_cluster(teams=(a_team(name, owners=(name,) * 9),))
     alert = fold([an_evaluation("12:00", finding)]).alerts[finding.key]
     told = {"delivered": "2026-11-05T12:20:00Z", "rerouted": f"Meant for {name}"}
-    card = {**facts(alert, [alert], cluster), **told}
+    decision = {"user": "U1", "name": name, "at": "2026-11-05T12:02:00Z", "until": None}
+    snoozed = decision | {"until": "2026-11-05T16:02:00Z"}
+    told |= {"acknowledged": decision, "snoozed": snoozed}  # type: ignore[dict-item]
+    card = {**UNTOUCHED, **facts(alert, [alert], cluster), **told}
     message = render(card)
     check(message)
     for text in (words(message), message["text"], render_text(card)):
@@ -337,7 +337,7 @@ def test_forty_devices_are_four_and_a_count_those_idle_the_longest_first() -> No
         "• `n` `GPU-38` · 19.0 GPU-h",
         "• `n` `GPU-37` · 18.5 GPU-h",
         "• `n` `GPU-36` · 18.0 GPU-h",
-        "• +36 more",
+        "• +36 more: press Show evidence",
     ]
 
 

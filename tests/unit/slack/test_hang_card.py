@@ -12,7 +12,8 @@ from steward.slack.cards import render, render_text
 from tests.builders import a_cluster, a_snapshot, at
 from tests.unit.alerts.nouns import an_evaluation
 from tests.unit.detect.test_hang import EMPTY, a_job, since
-from tests.unit.slack.test_cards import card_of, header, words
+from tests.unit.slack.test_cards import header, words
+from tests.unit.slack.told import card_of
 
 KEY = "idle_gpus|PyTorchJob/hyperpod-ns-research/sweep|suspected_hang"
 

@@ -10,7 +10,8 @@ from steward.cluster.findings import Finding
 from steward.cluster.policy import Severity
 from steward.slack.cards import render, render_text
 from tests.builders import at
-from tests.unit.slack.test_cards import card_of, header, words
+from tests.unit.slack.test_cards import header, words
+from tests.unit.slack.told import card_of
 
 QUEUE = "ClusterQueue/hyperpod-ns-research-clusterqueue/ml.p5.48xlarge/nvidia.com/gpu"
 JOB = "PyTorchJob/hyperpod-ns-research/pretrain"

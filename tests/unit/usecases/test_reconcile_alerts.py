@@ -24,9 +24,10 @@ from steward.usecases.reconcile_alerts import reconcile
 from tests.builders import NOON, a_cluster, a_team, at
 from tests.fakes import FixedTime
 from tests.unit.alerts.nouns import SUBJECT, a_finding, an_evaluation, lost_telemetry
+from tests.unit.usecases.fake_people import FakeDirectory, FakePager
 from tests.unit.usecases.fake_slack import AnswerLostError, FakeSlack
 
-CARD = f"idle_gpus|{SUBJECT}|20261105T120000Z"
+CARD = f"job|{SUBJECT}|20261105T120000Z"
 OPEN = ":warning: 1 of 8 GPUs idle · research · job sweep-a"
 ENDED = ":white_check_mark: Resolved: 1 of 8 GPUs idle · research · job sweep-a"
 LIMITED = NotAcceptedError("429", retry_after_seconds=7)
@@ -49,6 +50,8 @@ class Rig:
             policy=self.policy,
             alerts=self.store,
             messenger=self.slack,
+            directory=FakeDirectory(),
+            pager=FakePager(),
             clock=self.clock,
         )
 
@@ -95,9 +98,14 @@ def test_running_numbers_edit_hourly_and_an_escalation_at_once() -> None:
     assert rig.slack.calls == ["post C0RESEARCH"]
     rig.run(see("12:35", gpu_hours=3.6, severity=Severity.PAGE))
     assert rig.slack.headers() == [OPEN.replace(":warning:", ":rotating_light:")]
-    rig.run(see("13:30", gpu_hours=4.5, severity=Severity.PAGE))  # 55 min after the last delivery
-    rig.run(see("13:35", gpu_hours=4.6, severity=Severity.PAGE))
-    assert rig.slack.calls == ["post C0RESEARCH", "update C0RESEARCH", "update C0RESEARCH"]
+    rig.run(see("13:00", gpu_hours=4.0, severity=Severity.PAGE))
+    assert rig.slack.calls == ["post C0RESEARCH", "update C0RESEARCH"]
+    rig.run(see("13:05", gpu_hours=4.1, severity=Severity.PAGE))  # nobody acknowledged the page
+    assert rig.slack.calls[2:] == ["update C0RESEARCH", "post C0RESEARCH"]
+    rig.run(see("14:00", gpu_hours=4.9, severity=Severity.PAGE))  # 55 min after the last delivery
+    assert len(rig.slack.calls) == 4
+    rig.run(see("14:05", gpu_hours=5.0, severity=Severity.PAGE))
+    assert rig.slack.calls[4:] == ["update C0RESEARCH"]
 
 
 def test_what_should_be_shown_is_stored_before_anything_is_sent() -> None:
@@ -444,11 +452,21 @@ def test_a_new_reason_within_the_incident_edits_the_message() -> None:
     assert rig.slack.headers() == [OPEN.replace("idle", "idle, memory held", 1)]
 
 
-def test_a_problem_that_returns_is_a_new_message() -> None:
+def test_a_problem_that_returns_within_the_hour_is_the_same_message_and_word_of_it() -> None:
     rig = Rig()
     rig.run(see("12:00"))
     rig.run(an_evaluation("12:10"))
     rig.run(see("12:15"))
+    card, note = rig.slack.messages
+    assert rig.slack.headers()[0] == OPEN
+    assert (note.shown["thread_ts"], note.shown["reply_broadcast"]) == (card.ts, True)
+
+
+def test_a_problem_that_returns_later_is_a_new_message() -> None:
+    rig = Rig()
+    rig.run(see("12:00"))
+    rig.run(an_evaluation("12:10"))
+    rig.run(see("13:15"))
     assert rig.slack.headers() == [ENDED, OPEN]
 
 
@@ -476,6 +494,8 @@ def test_the_outcome_counts_what_stands() -> None:
         "recovered": 0,
         "deleted": 0,
         "undelivered": 0,
+        "refusals": 0,
+        "late_seconds": 0.0,
         "troubles": {},
     }
 

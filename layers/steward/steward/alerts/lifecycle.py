@@ -7,6 +7,7 @@ takes nothing that could not be judged for an end or a beginning.
 from copy import replace
 from datetime import datetime, timedelta
 
+from steward.alerts import troubles
 from steward.alerts.model import KEPT, REMEMBERED, Alert, AlertState, ReconcilerState, group_of
 from steward.cluster.findings import (
     UNSEEN,
@@ -21,8 +22,9 @@ from steward.cluster.policy import ClusterPolicy
 STALE = timedelta(minutes=15)
 """An alert that could not be judged for this long says so."""
 
-TAKE_OVER = timedelta(minutes=10)
-"""Another reason of the same group that opens this soon after an end continues its incident."""
+REOPEN = timedelta(hours=1)
+"""What opens this soon after the end of its group's incident continues it, on the same card. While
+it keeps being seen, if never for long enough to open, it is not over either."""
 
 
 def advance(
@@ -46,15 +48,46 @@ def advance(
     """
     if state.at is not None and evaluation.at <= state.at:
         return state
+    evaluation = troubles.added(evaluation)
     step = _Step(state, evaluation, cluster)
     keys = sorted(state.alerts.keys() | step.present.keys())
     advanced = {key: step.alert(key) for key in keys}
     kept = {
         key: alert
         for key, alert in advanced.items()
-        if alert and (alert.resolved is None or evaluation.at - alert.resolved <= KEPT)
+        if alert and not _forgotten(alert, evaluation.at)
     }
-    return replace(state, at=evaluation.at, alerts=kept)
+    waivers = {k: w for k, w in state.waivers.items() if evaluation.at - w.until <= KEPT}
+    return replace(state, at=evaluation.at, alerts=kept, waivers=waivers)
+
+
+def _forgotten(alert: Alert, at: datetime) -> bool:
+    over = alert.resolved if alert.state is AlertState.RESOLVED else None
+    return over is not None and at - over > KEPT
+
+
+def depart_alerts(state: ReconcilerState, at: datetime) -> ReconcilerState:
+    """End everything that is known of a cluster that is not watched any more: expired."""
+    kept = {
+        key: ended(alert, at, Resolution.EXPIRED)
+        for key, alert in state.alerts.items()
+        if alert.state is not AlertState.DAMPED or alert.resolved is not None
+    }
+    return replace(state, alerts=kept)
+
+
+def ended(alert: Alert, at: datetime, resolution: Resolution) -> Alert:
+    """End an alert; one that has ended before keeps its end."""
+    known = alert.resolved is not None
+    return replace(
+        alert,
+        state=AlertState.RESOLVED,
+        resolved=alert.resolved if known else at,
+        resolution=alert.resolution if known else resolution,
+        clearing=None,
+        unknown_since=None,
+        stale=False,
+    )
 
 
 class _Step:
@@ -65,6 +98,7 @@ class _Step:
     ) -> None:
         self.at = evaluation.at
         self._alerts = state.alerts
+        self._waivers = tuple(w for w in state.waivers.values() if evaluation.at < w.until)
         self._evaluation = evaluation
         self._cluster = cluster
         # What a detector that was not evaluated says opens nothing.
@@ -86,8 +120,11 @@ class _Step:
         for line in evaluation.unknown:
             self._unknown.setdefault((line.detector, line.subject), []).append(line)
         self._groups: dict[str, list[Alert]] = {}
+        self._subjects: dict[tuple[str, str], list[Alert]] = {}
         for alert in state.alerts.values():
             self._groups.setdefault(alert.group, []).append(alert)
+            about = (alert.finding.detector, alert.finding.subject)
+            self._subjects.setdefault(about, []).append(alert)
 
     def alert(self, key: str) -> Alert | None:
         """Advance one alert; None: there is none (any more)."""
@@ -112,7 +149,10 @@ class _Step:
         # An end that the detector told is known, whatever can be judged of its subject since.
         if before.key not in self._cleared and self._held(before.finding):
             return self._hold(before)
-        return None if before.state is AlertState.DAMPED else self._absent(before)
+        if before.state is AlertState.DAMPED:
+            # What was seen again after its end, and then not, has ended when it did.
+            return replace(before, state=AlertState.RESOLVED) if before.resolved else None
+        return self._absent(before)
 
     def _last_words(self, before: Alert) -> Finding:
         """Give the final numbers, where the detector told them of this very incident."""
@@ -127,17 +167,17 @@ class _Step:
         exemption = self._cluster.exemption_for(
             finding.detector, finding.subject, self.at, finding.team
         )
-        return exemption is not None
+        return exemption is not None or any(w.covers(finding, self.at) for w in self._waivers)
 
     def _exempted(self, before: Alert | None, finding: Finding) -> Alert | None:
-        if before is None or before.state is AlertState.DAMPED:
+        if before is None or before.resolved is not None:
+            return replace(before, state=AlertState.RESOLVED) if before else None
+        if before.state is AlertState.DAMPED:
             return None
-        if before.state is AlertState.RESOLVED:
-            return before
         return self._resolve(before, Resolution.EXEMPTED, finding)
 
     def _seen(self, before: Alert | None, finding: Finding) -> Alert:
-        if before is None or before.state is AlertState.RESOLVED:
+        if before is None:
             before = Alert(
                 finding=finding,
                 state=AlertState.DAMPED,
@@ -145,23 +185,32 @@ class _Step:
                 last_seen=self.at,
                 held_until=self.at,
             )
+        elif before.state is AlertState.RESOLVED:
+            incident = before.incident if self._recent(before) else None
+            before = replace(before, state=AlertState.DAMPED, first_seen=self.at, incident=incident)
         lasted = self.at - before.first_seen >= timedelta(minutes=finding.damping_minutes)
         opens = before.state is AlertState.DAMPED and (lasted or self._takes_over(finding))
-        return replace(
+        before = replace(
             before,
-            finding=_remembered(finding),
-            state=AlertState.OPEN if opens else before.state,
             last_seen=self.at,
             held_until=self.at,
-            opened=self.at if opens else before.opened,
-            incident=self._incident(finding) if opens else before.incident,
             clearing=None,
             unknown_since=None,
             stale=False,
         )
-
-    def _siblings(self, finding: Finding) -> list[Alert]:
-        return [a for a in self._groups.get(group_of(finding), ()) if a.key != finding.key]
+        if opens:
+            return replace(
+                before,
+                finding=_remembered(finding),
+                state=AlertState.OPEN,
+                opened=self.at,
+                incident=self._incident(finding),
+                resolved=None,
+                resolution=None,
+            )
+        # The final numbers of what has ended stay until it is open again.
+        ended = before.resolved is not None
+        return before if ended else replace(before, finding=_remembered(finding))
 
     def _takes_over(self, finding: Finding) -> bool:
         """Tell whether it continues what is open under another reason: damping was served there.
@@ -169,23 +218,27 @@ class _Step:
         One that ended by this very evaluation counts: half of this step may have been stored.
         """
         return finding.one_reason and any(
-            a.finding.detector == finding.detector
-            and a.finding.subject == finding.subject
+            a.key != finding.key
             and (
                 a.state is AlertState.OPEN
                 or (a.resolved == self.at and a.resolution is Resolution.REASON_CHANGED)
             )
-            for a in self._siblings(finding)
+            for a in self._subjects.get((finding.detector, finding.subject), ())
         )
 
     def _incident(self, finding: Finding) -> datetime:
         """Find the incident that an opening alert belongs to: a running one, else its own."""
         running = [
             a.incident
-            for a in self._siblings(finding)
-            if a.incident is not None and (a.resolved is None or self.at - a.resolved <= TAKE_OVER)
+            for a in self._groups.get(group_of(finding), ())
+            if a.incident is not None and self._recent(a)
         ]
         return max(running, default=self.at)
+
+    def _recent(self, alert: Alert) -> bool:
+        """Tell whether an alert is open, or ended or was seen not long ago."""
+        over = alert.resolved
+        return over is None or self.at - max(over, alert.last_seen) <= REOPEN
 
     def _taken_over(self, finding: Finding) -> bool:
         return self._sole.get((finding.detector, finding.subject), finding.reason) != finding.reason
@@ -218,16 +271,7 @@ class _Step:
         return replace(before, clearing=resolution, unknown_since=None, stale=False)
 
     def _resolve(self, before: Alert, resolution: Resolution, finding: Finding) -> Alert:
-        return replace(
-            before,
-            finding=_remembered(finding),
-            state=AlertState.RESOLVED,
-            resolved=self.at,
-            resolution=resolution,
-            clearing=None,
-            unknown_since=None,
-            stale=False,
-        )
+        return ended(replace(before, finding=_remembered(finding)), self.at, resolution)
 
 
 def _remembered(finding: Finding) -> Finding:

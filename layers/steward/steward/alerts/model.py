@@ -1,5 +1,6 @@
 """An alert is a finding's life; a card is what Slack shows of some alerts."""
 
+import hashlib
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -7,10 +8,14 @@ from typing import Any
 import msgspec
 
 from steward.cluster.findings import Finding, Resolution
+from steward.cluster.policy import Severity
 
 KEPT = timedelta(days=30)
 """Ended alerts and closed cards are kept this long: a digest or a review may still ask for them."""
 
+
+OPENINGS = 10
+"""Openings of a card that are remembered: flapping needs three."""
 
 REMEMBERED = 500
 """Items of a list of evidence that an alert keeps. A cluster of 10,000 accelerators that loses its
@@ -39,7 +44,8 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
         Last evaluation that showed it or could not judge it: nothing resolves before it has been
         known to be absent for the damping time after this.
     opened : datetime or None
-        When it opened: the time of detection.
+        When it opened: the time of detection. It stays while an alert that has ended is seen again
+        and not yet open again, and so do `resolved`, `resolution` and the finding it ended with.
     incident : datetime or None
         When the first alert of its incident opened. An alert that takes over from another reason
         of the same group carries that one's incident on, and so stays on its card.
@@ -78,16 +84,29 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 def group_of(finding: Finding) -> str:
     """Name the problem that a finding belongs to, from stable identity only.
 
-    Telemetry is one problem a reason, whatever it hides. Everything else is one a subject: the
-    job, the queue's resource, the node, the rule and object.
+    Idleness and preemptions are one problem a job; jobs that wait, one a team, reason and queue;
+    telemetry and the steward's own troubles, one a reason. Everything else is one a subject: the
+    queue's resource, the node, the rule and object.
     """
-    if finding.detector == "telemetry":
-        return f"{finding.detector}|{finding.reason}"
+    match finding.detector:
+        case "idle_gpus" | "preemptions":
+            return f"job|{finding.subject}"
+        case "pending":
+            queue = finding.evidence.get("queue")
+            return f"pending|{finding.team or ''}|{finding.reason}|{queue or ''}"
+        case "telemetry" | "steward":
+            return f"{finding.detector}|{finding.reason}"
     return f"{finding.detector}|{finding.subject}"
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One try to bring a card's revision to a channel; travels in the message's metadata."""
+    """One try to bring a card's revision to a channel; travels in the message's metadata.
+
+    Attributes
+    ----------
+    thread : str or None
+        `ts` of the message whose thread it goes to.
+    """
 
     cluster: str
     card: str
@@ -95,6 +114,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     revision: str
     id: str
     at: datetime
+    thread: str | None = None
 
 
 class Posted(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,13 +124,83 @@ class Posted(msgspec.Struct, frozen=True, kw_only=True):
     ts: str
 
 
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody decided about a card in Slack.
+
+    Attributes
+    ----------
+    id : str
+        Of the action: the same one again changes nothing.
+    user, name : str
+        Slack user id, and what people call them.
+    severity : Severity
+        The card's at that time: what is more severe breaks through.
+    until : datetime or None
+        End of a snooze.
+    """
+
+    id: str
+    user: str
+    name: str
+    at: datetime
+    severity: Severity
+    until: datetime | None = None
+
+
+class Waiver(msgspec.Struct, frozen=True, kw_only=True):
+    """An exemption made in Slack: a problem that nobody wants to hear of until then.
+
+    Attributes
+    ----------
+    group : str
+        As :func:`group_of` names it: new subjects of the same problem are exempt as well.
+    detectors : tuple of str
+        Those that had something to say of it; another one's findings are not exempt.
+    """
+
+    id: str
+    group: str
+    detectors: tuple[str, ...]
+    reason: str
+    user: str
+    name: str
+    at: datetime
+    until: datetime
+
+    def covers(self, finding: Finding, at: datetime) -> bool:
+        """Tell whether it speaks of a finding and has not ended."""
+        return (
+            at < self.until
+            and finding.detector in self.detectors
+            and group_of(finding) == self.group
+        )
+
+
+class Held(StrEnum):
+    """Why a card is not posted for now."""
+
+    QUIET_HOURS = "quiet_hours"
+    DAILY_CAP = "daily_cap"
+
+
+class CardKind(StrEnum):
+    """What a message is: a card, a reply in the thread of one, or word of one in a second channel."""
+
+    CARD = "card"
+    NOTE = "note"
+    COPY = "copy"
+
+
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """What one Slack message should show and what it shows.
 
     Attributes
     ----------
     key : str
-        Stable identity of the card (detector family and grouping subject, and its incident).
+        Stable identity of the card (detector family and grouping subject, and its incident); of a
+        note or a copy, that of its card and what it tells.
+    parent : str or None
+        Key of the card that a note or a copy speaks of.
     content : dict
         JSON facts that the message is rendered from.
     desired : str
@@ -136,6 +226,26 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         Slack shows the end of it; nothing is left to do.
     trouble : str or None
         Why the last try failed, for people.
+    openings : tuple of datetime
+        When it went from not running to running, the last :data:`OPENINGS` times.
+    times : int
+        How often it did in all.
+    ended : datetime or None
+        When the last of its alerts ended; None while one is open.
+    severity_since : datetime or None
+        Since when it has had its severity, and been open: what escalation counts from.
+    acknowledged, snoozed : Decision or None
+        Decisions in force.
+    held, held_at : Held and datetime, or None
+        Why the card had to wait, and since when.
+    let_at : datetime or None
+        When it was let through; None: it waits. A card that ends while it waits is never posted.
+    reminded_at : datetime or None
+        When it was last brought up again.
+    escalated_at, paged_at : datetime or None
+        When nobody had acknowledged for too long, and when the pager's topic took the word of it.
+    mentions : tuple of str or None
+        Slack ids of the owners to mention; None: not looked up yet.
     """
 
     key: str
@@ -143,6 +253,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     severity: str
     content: dict[str, Any]
     desired: str
+    kind: CardKind = CardKind.CARD
+    parent: str | None = None
     delivered: str | None = None
     delivered_at: datetime | None = None
     announced_at: datetime | None = None
@@ -153,12 +265,60 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     rerouted: str | None = None
     closed: bool = False
     trouble: str | None = None
+    openings: tuple[datetime, ...] = ()
+    times: int = 0
+    ended: datetime | None = None
+    severity_since: datetime | None = None
+    acknowledged: Decision | None = None
+    snoozed: Decision | None = None
+    held: Held | None = None
+    held_at: datetime | None = None
+    let_at: datetime | None = None
+    reminded_at: datetime | None = None
+    escalated_at: datetime | None = None
+    paged_at: datetime | None = None
+    mentions: tuple[str, ...] | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is held back: quiet hours, or enough cards for one day."""
+        return self.held is not None and self.let_at is None
+
+    @property
+    def sent(self) -> bool:
+        """Whether Slack shows it, or may show it."""
+        return bool(self.posted or self.intent or self.doubtful)
+
+
+def card_id(cluster: str, key: str) -> str:
+    """Give a card a short name that people can type: ten hexadecimal digits."""
+    return hashlib.sha256(f"{cluster}|{key}".encode()).hexdigest()[:10]
 
 
 class ReconcilerState(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the reconciler knows of one cluster."""
+    """Everything the reconciler knows of one cluster.
+
+    Attributes
+    ----------
+    at : datetime or None
+        Of the evaluation that was folded last.
+    waivers : dict of str to Waiver
+        By their id.
+    """
 
     cluster: str
     at: datetime | None = None
     alerts: dict[str, Alert] = msgspec.field(default_factory=dict)
     cards: dict[str, Card] = msgspec.field(default_factory=dict)
+    waivers: dict[str, Waiver] = msgspec.field(default_factory=dict)
+
+    def card_named(self, short: str) -> Card | None:
+        """Find a card by the short name that it shows (:func:`card_id`)."""
+        return next(
+            (
+                card
+                for card in self.cards.values()
+                if card.kind is CardKind.CARD and card_id(self.cluster, card.key) == short
+            ),
+            None,
+        )

@@ -18,3 +18,9 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
     snapshot: datetime | None = None
     audit: datetime | None = None
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """The clusters that were ever planned and have not left: `since` says when each first was."""
+
+    since: dict[str, datetime]

@@ -257,6 +257,84 @@ class Exemption(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class QuietHours(msgspec.Struct, frozen=True, kw_only=True):
+    """Hours of some days in which a new card of severity warn waits, in the cluster's time zone.
+
+    Attributes
+    ----------
+    days : tuple of int
+        Days of the week on which it begins, Monday is 0; empty: every day.
+    begin, end : str
+        `HH:MM`; the whole minute `end` belongs to it. An end before the begin is the next day's.
+    """
+
+    days: tuple[int, ...] = ()
+    begin: str
+    end: str
+
+
+class Escalation(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens to a page that nobody acknowledges.
+
+    Attributes
+    ----------
+    after_minutes : int
+        Since it was detected.
+    channel : Channel or None
+        A second channel that is told.
+    mention : str or None
+        Id of the Slack user (U…, W…) or user group (S…) to mention, or `here` or `channel`.
+    topic_arn : str or None
+        SNS topic of a pager.
+    """
+
+    after_minutes: int = 30
+    channel: Channel | None = None
+    mention: str | None = None
+    topic_arn: str | None = None
+
+
+class Alerting(msgspec.Struct, frozen=True, kw_only=True):
+    """How loudly and when people are told, for one cluster.
+
+    Attributes
+    ----------
+    holidays : tuple of str
+        Days (`YYYY-MM-DD`, in the cluster's time zone) that are quiet from begin to end.
+    daily_cap : int
+        Most new cards of severity warn a team and local day; 0: no cap.
+    reminder_hours : int
+        An open card that nobody acknowledged is brought up again this often; 0: never.
+    mention_owners : Severity or None
+        Owners of the team are mentioned on cards from this severity on; None: never.
+    """
+
+    quiet_hours: tuple[QuietHours, ...] = ()
+    holidays: tuple[str, ...] = ()
+    daily_cap: int = 0
+    reminder_hours: int = 0
+    mention_owners: Severity | None = None
+    escalation: Escalation = Escalation()
+
+
+class People(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is who in Slack, and who may do what.
+
+    Attributes
+    ----------
+    users : dict of str to str
+        E-mail address, in lower case, to Slack user id.
+    lookup : bool
+        Whether addresses that the map lacks are looked up in Slack (scope users:read.email).
+    exempters : tuple of str
+        Addresses of who may exempt anything; owners of a team may exempt what is their team's.
+    """
+
+    users: dict[str, str] = msgspec.field(default_factory=dict)
+    lookup: bool = False
+    exempters: tuple[str, ...] = ()
+
+
 class CheckpointLocation(msgspec.Struct, frozen=True, kw_only=True):
     """Where a team's jobs write checkpoints.
 
@@ -371,6 +449,7 @@ class ClusterPolicy(msgspec.Struct, frozen=True, kw_only=True):
     thresholds: Thresholds = Thresholds()
     overrides: tuple[Override, ...] = ()
     spoke_queue_url: str | None = None
+    alerting: Alerting = Alerting()
 
     def team_of(self, namespace: str | None) -> Team | None:
         """Find the team that owns a namespace; None for a namespace outside governance."""
@@ -448,6 +527,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: int
     clusters: tuple[ClusterPolicy, ...]
+    people: People = People()
 
     def cluster(self, name: str) -> ClusterPolicy | None:
         """Find a cluster by its name."""

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from boto3 import Session
     from types_boto3_sqs import SQSClient
 
+    from steward.alerts.actions import CardAction
     from steward.cluster.planning import SnapshotScope
+    from steward.slack.commands import Command
 
 
 _REGION = re.compile(r"https://sqs\.([a-z0-9-]+)\.amazonaws\.")
@@ -129,15 +131,43 @@ class SnapshotRequestSender:
 
 
 class EvaluationSender:
-    """Hands evaluations to `reconcile_alerts`, in order for each cluster: `{cluster, key, at}`."""
+    """Hands over to `reconcile_alerts`, in order for each cluster.
+
+    Evaluations are `{cluster, key, at}`, actions are :class:`steward.alerts.actions.CardAction`, and
+    a cluster that left the policy is `{cluster, at, kind: "departed"}`. The same one again within
+    five minutes is one message.
+    """
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
 
     def send(self, cluster: str, key: str, at: datetime) -> None:
-        """Hand over one evaluation; the same one again within five minutes is one message."""
-        fifo = Fifo(group=_group(cluster), deduplication=_digest(key))
-        self._sender.send(json.dumps({"cluster": cluster, "key": key, "at": _utc(at)}), fifo)
+        """Hand over one evaluation."""
+        body = json.dumps({"cluster": cluster, "key": key, "at": _utc(at)})
+        self._send(cluster, body, key)
+
+    def act(self, action: CardAction) -> None:
+        """Hand over one action."""
+        self._send(action.cluster, msgspec.json.encode(action).decode(), action.id)
+
+    def depart(self, cluster: str, at: datetime) -> None:
+        """Have the cards of a cluster closed."""
+        body = json.dumps({"cluster": cluster, "at": _utc(at), "kind": "departed"})
+        self._send(cluster, body, body)
+
+    def _send(self, cluster: str, body: str, identity: str) -> None:
+        self._sender.send(body, Fifo(group=_group(cluster), deduplication=_digest(identity)))
+
+
+class CommandSender:
+    """Hands commands to `run_command`: :class:`steward.slack.commands.Command`."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+
+    def send(self, command: Command) -> None:
+        """Hand over one command."""
+        self._sender.send(msgspec.json.encode(command).decode())
 
 
 def _utc(at: datetime) -> str:

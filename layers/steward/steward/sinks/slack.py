@@ -1,44 +1,36 @@
-"""Slack's Web API as the reconciler's messenger.
-
-One call, one answer, one class of error: nothing is retried here, as only the reconciler knows
-whether a post may be repeated. slack_sdk is imported where a message is sent, not at cold start.
-"""
+"""Slack's Web API as the reconciler's messenger."""
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
-from functools import cached_property
-from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
-from urllib.error import URLError
 
-from steward.alerts.errors import NotAcceptedError, UnknownOutcomeError
+from steward.alerts.errors import DeliveryError, MessageGoneError, UnknownOutcomeError
 from steward.alerts.model import Attempt, Posted
 from steward.cluster.figures import stamp
 from steward.settings import Settings
-from steward.sinks.slack_answers import refusal
-from steward.sinks.slack_token import BotToken
+from steward.sinks.slack_api import TIMEOUT_SECONDS, SlackApi
 
 if TYPE_CHECKING:
     from boto3 import Session
-    from slack_sdk import WebClient
 
     from steward.ports import Clock
 
 EVENT_TYPE = "gpu_steward_card"
 """Metadata event type of every message; its payload is the attempt."""
 
-TIMEOUT_SECONDS = 5
 LOOK_BACK_SECONDS = 60
 """The history is searched from this long before the attempt: Slack's clock is not ours."""
 
 LOOK_AHEAD_SECONDS = 600
 """And to this long after it: a busy channel's later messages are none of our business."""
 
-_HISTORY = "conversations.history"
 HISTORY_PAGES = 5
 HISTORY_LIMIT = 200
+
+_OF_A_POST = frozenset({"reply_broadcast", "thread_ts"})
+"""Said once: Slack refuses an edit that changes a reply and broadcasts it at the same time
+(`no_dual_broadcast_content_update`), and a message stays in its thread."""
 
 
 class SlackMessenger:
@@ -64,40 +56,69 @@ class SlackMessenger:
         *,
         timeout_seconds: int = TIMEOUT_SECONDS,
     ) -> None:
-        self._token = BotToken(session, settings.slack_secret, clock)
-        local = settings.local_endpoint
-        self._base_url = f"{local}/slack/api/" if local else "https://slack.com/api/"
-        self._timeout_seconds = timeout_seconds
+        self._api = SlackApi(session, settings, clock, timeout_seconds=timeout_seconds)
 
     def post(self, message: Mapping[str, Any], attempt: Attempt) -> Posted:
-        """Post a message; see the port for what it raises."""
-        arguments = {"channel": attempt.channel, **_body(message, attempt)}
-        return _posted("chat.postMessage", self._call("chat.postMessage", arguments))
+        """Post a message; see the port for what it raises.
+
+        With `thread_ts` it is a reply, with `reply_broadcast` one that the channel shows too. Where
+        the message to reply to is gone, nothing stays posted, and MessageGoneError says so.
+        """
+        answer = self._call("chat.postMessage", _body(message, attempt), attempt.channel)
+        posted = _posted("chat.postMessage", answer)
+        if "thread_ts" in message and not _is_reply(answer):
+            # To a deleted message Slack does not refuse the reply, it puts it into the channel
+            # (seen in the field, slack-go/slack#1571): only the answer's message tells.
+            self._take_back(posted)
+            raise MessageGoneError(
+                f"Slack chat.postMessage {attempt.channel}: the message {message['thread_ts']} to "
+                "reply to is gone; the reply was taken out of the channel again"
+            )
+        return posted
+
+    def _take_back(self, stray: Posted) -> None:
+        try:
+            self.delete(stray)
+        except MessageGoneError:
+            return  # somebody was quicker
+        except DeliveryError as error:
+            # It stands: as a post in doubt it is found in the channel, and not posted again.
+            raise UnknownOutcomeError(
+                f"a reply to nothing stays in the channel: {error}"
+            ) from error
 
     def update(self, posted: Posted, message: Mapping[str, Any], attempt: Attempt) -> Posted:
         """Edit a message; blocks that it had and the new version lacks are taken away."""
-        place = {"channel": posted.channel, "ts": posted.ts, "blocks": []}
-        answer = self._call("chat.update", {**place, **_body(message, attempt)})
-        return _posted("chat.update", answer)
+        shown = {name: value for name, value in message.items() if name not in _OF_A_POST}
+        arguments = {"ts": posted.ts, "blocks": [], **_body(shown, attempt)}
+        return _posted("chat.update", self._call("chat.update", arguments, posted.channel))
 
     def delete(self, posted: Posted) -> None:
         """Delete a message."""
-        self._call("chat.delete", {"channel": posted.channel, "ts": posted.ts})
+        self._call("chat.delete", {"ts": posted.ts}, posted.channel)
 
     def find(self, attempt: Attempt) -> Posted | None:
         """Look for the message that carries an attempt; it reads no more than a few pages."""
+        if attempt.thread is not None:
+            try:
+                return self._search("conversations.replies", attempt, {"ts": attempt.thread})
+            except MessageGoneError:
+                pass  # A reply to a message that was gone by then stands in the channel.
+        return self._search("conversations.history", attempt, {})
+
+    def _search(self, method: str, attempt: Attempt, where: Mapping[str, str]) -> Posted | None:
         tried = attempt.at.timestamp()
         query: dict[str, Any] = {
-            "channel": attempt.channel,
+            **where,
             "oldest": f"{tried - LOOK_BACK_SECONDS:.6f}",
             "latest": f"{tried + LOOK_AHEAD_SECONDS:.6f}",
             "include_all_metadata": True,
             "limit": HISTORY_LIMIT,
         }
         for _ in range(HISTORY_PAGES):
-            page = self._call(_HISTORY, query)
+            page = self._call(method, query, attempt.channel)
             if not isinstance(page.get("messages"), list):
-                raise UnknownOutcomeError(f"Slack {_HISTORY}: the answer holds no messages")
+                raise UnknownOutcomeError(f"Slack {method}: the answer holds no messages")
             for message in page["messages"]:
                 if _carries(message, attempt):
                     return Posted(channel=attempt.channel, ts=message["ts"])
@@ -107,32 +128,8 @@ class SlackMessenger:
             query["cursor"] = cursor
         return None
 
-    @cached_property
-    def _client(self) -> WebClient:
-        from slack_sdk import WebClient  # noqa: PLC0415 - where a message is sent, not before
-
-        # No retry handlers: the default one posts again after a reset, accepted or not.
-        return WebClient(base_url=self._base_url, timeout=self._timeout_seconds, retry_handlers=[])
-
-    def _call(self, method: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        from slack_sdk.errors import SlackApiError  # noqa: PLC0415 - as above
-
-        self._client.token = self._token.read()
-        try:
-            if method == _HISTORY:  # a reading method takes no JSON body
-                response = self._client.api_call(method, params=dict(arguments))
-            else:
-                response = self._client.api_call(method, json=dict(arguments))
-        except SlackApiError as error:
-            raise refusal(method, arguments["channel"], error.response) from error
-        except URLError as error:
-            never_sent = isinstance(error.reason, ConnectionRefusedError | socket.gaierror)
-            kind = NotAcceptedError if never_sent else UnknownOutcomeError
-            raise kind(f"Slack {method}: no connection: {error.reason}") from error
-        except (OSError, HTTPException, ValueError, LookupError, AttributeError) as error:
-            # The answer broke off, or is not what slack_sdk can read (a proxy's page, a JSON list).
-            raise UnknownOutcomeError(f"Slack {method}: no readable answer: {error!r}") from error
-        return dict(response.data) if isinstance(response.data, dict) else {}
+    def _call(self, method: str, arguments: Mapping[str, Any], channel: str) -> Mapping[str, Any]:
+        return self._api.call(method, channel, {"channel": channel, **arguments})
 
 
 def _body(message: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]:
@@ -159,6 +156,12 @@ def _posted(method: str, answer: Mapping[str, Any]) -> Posted:
     if not isinstance(channel, str) or not isinstance(ts, str):
         raise UnknownOutcomeError(f"Slack {method}: accepted, but the answer does not say where")
     return Posted(channel=channel, ts=ts)
+
+
+def _is_reply(answer: Mapping[str, Any]) -> bool:
+    # Without the message as Slack took it, there is no proof that it is not one.
+    message = answer.get("message")
+    return not isinstance(message, Mapping) or "thread_ts" in message
 
 
 def _carries(message: Mapping[str, Any], attempt: Attempt) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steward.alerts.errors import (
     ChannelError,
@@ -15,13 +15,12 @@ from steward.alerts.errors import (
     UnknownOutcomeError,
 )
 
-if TYPE_CHECKING:
-    from slack_sdk.web import SlackResponse
-
 REST_SECONDS = 30.0
 """Taken for Retry-After where a 429 comes without a readable one."""
 
-# Error codes: docs.slack.dev, chat.postMessage, chat.update, chat.delete, conversations.history.
+# Error codes: docs.slack.dev, chat.postMessage, chat.update, chat.delete, conversations.history,
+# conversations.replies, users.lookupByEmail, users.info, views.open; response URLs answer with the
+# same ones, and with two of their own.
 _CONTENT = frozenset(
     {
         "invalid_arguments",
@@ -30,6 +29,7 @@ _CONTENT = frozenset(
         "invalid_blocks_format",
         "invalid_metadata_format",
         "invalid_metadata_schema",
+        "invalid_payload",
         "metadata_too_large",
         "msg_blocks_too_long",
         "msg_too_long",
@@ -41,10 +41,13 @@ _CHANNEL = frozenset(
         "channel_not_found",
         "channel_type_not_supported",
         "is_archived",
+        "is_inactive",
+        "method_not_supported_for_channel_type",
         "not_in_channel",
         "restricted_action",
         "restricted_action_non_threadable_channel",
         "restricted_action_read_only_channel",
+        "restricted_action_thread_only_channel",
     }
 )
 _CREDENTIALS = frozenset(
@@ -64,15 +67,32 @@ _CREDENTIALS = frozenset(
 )
 _GONE = frozenset(
     {
+        # the message to edit or delete
         "cant_delete_message",
         "cant_update_message",
         "compliance_exports_prevent_deletion",
         "edit_window_closed",
         "message_not_found",
+        # the message to reply to
+        "cannot_reply_to_message",
+        "restricted_action_thread_locked",
+        "thread_not_found",
+        # the member
+        "user_not_found",
+        "user_not_visible",
+        "users_not_found",
+        # the press or command to answer
+        "exchanged_trigger_id",
+        "expired_trigger_id",
+        "expired_url",
+        "invalid_trigger_id",
+        "used_url",
     }
 )
+"""What the call is about does not exist, or not any more."""
+
 _RATE = frozenset({"rate_limited", "ratelimited"})
-_UNCERTAIN = frozenset({"fatal_error", "internal_error"})
+_UNCERTAIN = frozenset({"fatal_error", "internal_error", "update_failed"})
 """Slack says of these that some of the operation may have succeeded."""
 
 _MEANINGS: tuple[tuple[frozenset[str], Callable[[str], DeliveryError], str], ...] = (
@@ -84,13 +104,26 @@ _MEANINGS: tuple[tuple[frozenset[str], Callable[[str], DeliveryError], str], ...
 )
 
 
-def refusal(method: str, channel: str, response: SlackResponse) -> DeliveryError:
-    """Turn an answer that is not ok into the error that says what can be done about it."""
-    data = response.data if isinstance(response.data, dict) else {}
+def refusal(
+    doing: str, status: int, data: Mapping[str, Any], headers: Mapping[str, str]
+) -> DeliveryError:
+    """Turn an answer that is not ok into the error that says what can be done about it.
+
+    Parameters
+    ----------
+    doing : str
+        What Slack was asked: the method, and what it is about.
+    status : int
+        Of HTTP.
+    data : mapping
+        The answer's JSON object; empty where it is none.
+    headers : mapping of str to str
+        The answer's, names in any case.
+    """
     code = str(data.get("error", ""))
-    about = f"Slack {method} {channel}: {code or response.status_code}{_pointer(data)}"
-    if response.status_code == 429 or code in _RATE:
-        rest = _retry_after(response.headers)
+    about = f"Slack {doing}: {code or status}{_pointer(data)}"
+    if status == 429 or code in _RATE:
+        rest = _retry_after(headers)
         return NotAcceptedError(f"{about}: wait {rest:g} s", retry_after_seconds=rest)
     for codes, kind, remedy in _MEANINGS:
         if code in codes:

@@ -39,7 +39,7 @@ def devices(content: Mapping[str, Any]) -> list[str]:
     rows = Counter(_device(device, spent) for device, spent in each)
     named = [f"{row}, {count} of them" if count > 1 else row for row, count in rows.items()]
     hidden = sum(list(rows.values())[SHOWN:]) + content["omitted"].get("accelerators", 0)
-    return [*named[:SHOWN], f"+{number(hidden)} more"] if hidden else named
+    return [*named[:SHOWN], f"+{number(hidden)} more: press Show evidence"] if hidden else named
 
 
 def _device(device: Mapping[str, Any], spent: float | None) -> str:

@@ -32,7 +32,7 @@ def fit(message: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     message : mapping
-        `text`, and `blocks` of the types header, section, context and divider.
+        `text`, and `blocks` of the types header, section, actions, context and divider.
 
     Returns
     -------
@@ -67,6 +67,8 @@ def _bounded(blocks: list[dict[str, Any]], most: int = BLOCKS) -> list[dict[str,
 
 def _block(block: Mapping[str, Any], longest: int) -> dict[str, Any] | None:
     """Bring one block within its limits; None where nothing of it is left to show."""
+    if block["type"] == "actions":
+        return dict(block)  # our own words and spans: nothing foreign, and far from any limit
     kept = dict(block)
     if "text" in block:
         kept["text"] = _text(block["text"], HEADER if block["type"] == "header" else longest)

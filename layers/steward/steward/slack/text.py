@@ -1,7 +1,7 @@
 """Text for Slack: foreign names made harmless, cutting between characters, numbers for readers.
 
-Every value that comes from outside passes through :func:`safe` or :func:`code`; nothing else may
-write `<`, and so no mention or link can be forged.
+Every value that comes from outside passes through :func:`safe` or :func:`code`; only :func:`when`,
+:func:`mention` and :func:`channel` write `<`, and so no mention or link can be forged.
 """
 
 import math
@@ -121,6 +121,29 @@ def _flag(character: str) -> bool:
 
 def _hangul(character: str) -> bool:
     return _within(character, "\u1100", "\u11ff") or _within(character, "\uac00", "\ud7a3")
+
+
+_MENTIONED = re.compile(r"[UW][A-Z0-9]{2,20}|S[A-Z0-9]{2,20}|here|channel")
+
+
+_CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,20}")
+
+
+def mention(who: str) -> str:
+    """Mention somebody whom the policy names: a user (U…, W…), a group (S…), `here` or `channel`.
+
+    The only way to a mention; what is no such id is written as text.
+    """
+    if not _MENTIONED.fullmatch(who):
+        return safe(who, 80)
+    if who in {"here", "channel"}:
+        return f"<!{who}>"
+    return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"
+
+
+def channel(identity: str) -> str:
+    """Link a channel by its id, which is ours or Slack's own."""
+    return f"<#{identity}>" if _CHANNEL.fullmatch(identity) else safe(identity, 80)
 
 
 def when(stamp: str) -> str:

@@ -1,8 +1,9 @@
 """What the state table remembers: the plan, and the alerts and cards of each cluster.
 
-Partition `cluster#<name>` holds `alert#<digest>`, `card#<digest>` and `head` (the evaluation that
-was folded last); partition `plan#<name>` holds `snapshot`. Each store stands on `Rows`, which says
-only how rows are kept: DynamoDB in Lambda, a dictionary in the local rig.
+Partition `cluster#<name>` holds `alert#<digest>`, `card#<digest>` (cards and what stands beside
+them), `waiver#<digest>` and `head` (the evaluation that was folded last); partition `plan#<name>`
+holds `snapshot`. Each store stands on `Rows`, which says only how rows are kept: DynamoDB in Lambda,
+a dictionary in the local rig.
 """
 
 import hashlib
@@ -13,8 +14,16 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from steward import codec
-from steward.alerts.model import KEPT, Alert, AlertState, Card, ReconcilerState
-from steward.cluster.planning import Planned
+from steward.alerts.model import (
+    KEPT,
+    Alert,
+    AlertState,
+    Card,
+    CardKind,
+    ReconcilerState,
+    Waiver,
+)
+from steward.cluster.planning import Known, Planned
 from steward.errors import PermanentError
 from steward.stores.stored import check_schema, encode
 
@@ -94,6 +103,7 @@ class Alerts:
         at: datetime | None = None
         alerts: dict[str, Alert] = {}
         cards: dict[str, Card] = {}
+        waivers: dict[str, Waiver] = {}
         for row in self._rows.query(_partition(cluster)):
             where = self._rows.where(row.key)
             kind = row.key.sort.partition("#")[0]
@@ -105,16 +115,21 @@ class Alerts:
             elif kind == "card":
                 card = _read(Card, row, where)
                 cards[card.key] = card
+            elif kind == "waiver":
+                waiver = _read(Waiver, row, where)
+                waivers[waiver.id] = waiver
             else:
                 raise PermanentError(
                     f"{where}: no row that this version knows; deploy the version that wrote it"
                 )
-        return ReconcilerState(cluster=cluster, at=at, alerts=alerts, cards=cards)
+        return ReconcilerState(cluster=cluster, at=at, alerts=alerts, cards=cards, waivers=waivers)
 
     def save(self, before: ReconcilerState, after: ReconcilerState) -> None:
-        """Write what differs: alerts and cards first, the head last.
+        """Write what differs: alerts and what stands beside cards, then the cards, the head last.
 
-        A crash between leaves the older head, so that the same evaluation is folded once more.
+        A crash between leaves the older head, so that the same evaluation is folded once more. The
+        older cards with it: what was about to be said of their change is there, under its own
+        name, and is not said again.
 
         Raises
         ------
@@ -123,19 +138,26 @@ class Alerts:
         """
         cluster = after.cluster
         puts = [
+            self._waiver_row(cluster, waiver)
+            for key, waiver in after.waivers.items()
+            if key not in before.waivers
+        ]
+        puts += [
             self._alert_row(cluster, alert)
             for key, alert in after.alerts.items()
             if before.alerts.get(key) != alert
         ]
-        puts += [
-            self._card_row(cluster, card)
-            for key, card in after.cards.items()
-            if before.cards.get(key) != card
-        ]
+        changed = [card for key, card in after.cards.items() if before.cards.get(key) != card]
+        puts += [self._card_row(cluster, c) for c in changed if c.kind is not CardKind.CARD]
+        cards = [self._card_row(cluster, c) for c in changed if c.kind is CardKind.CARD]
         deletes = [_alert_key(cluster, key) for key in before.alerts.keys() - after.alerts.keys()]
         deletes += [_card_key(cluster, key) for key in before.cards.keys() - after.cards.keys()]
-        if puts or deletes:
-            self._rows.write(puts, sorted(deletes))
+        gone = before.waivers.keys() - after.waivers.keys()
+        deletes += [_waiver_key(cluster, key) for key in gone]
+        if puts:
+            self._rows.write(puts, ())
+        if cards or deletes:
+            self._rows.write(cards, sorted(deletes))
         if before.at != after.at:
             head = RowKey(_partition(cluster), "head")
             self._rows.put(_moment_row(self._rows, head, after.at))
@@ -148,6 +170,9 @@ class Alerts:
         resolved = alert.resolved if alert.state is AlertState.RESOLVED else None
         return _row(self._rows, _alert_key(cluster, alert.key), Alert, alert, ended=resolved)
 
+    def _waiver_row(self, cluster: str, waiver: Waiver) -> Row:
+        return _row(self._rows, _waiver_key(cluster, waiver.id), Waiver, waiver, ended=waiver.until)
+
     def _card_row(self, cluster: str, card: Card) -> Row:
         # A closed card that Slack does not yet show as such is still work to do.
         done = card.closed and card.intent is None and card.delivered == card.desired
@@ -156,10 +181,24 @@ class Alerts:
 
 
 class Plan:
-    """When each cluster's snapshots were last asked for."""
+    """When each cluster's snapshots were last asked for, and which clusters there were at all."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
+
+    def known(self) -> dict[str, datetime]:
+        """Return every cluster that was ever planned and has not left, with when it first was."""
+        row = self._rows.get(_KNOWN)
+        return _read(Known, row, self._rows.where(row.key)).since if row else {}
+
+    def keep(self, since: dict[str, datetime]) -> None:
+        """Remember which clusters there are."""
+        self._rows.put(_row(self._rows, _KNOWN, Known, Known(since=since)))
+
+    def evaluated(self, cluster: str) -> datetime | None:
+        """Return the time of the evaluation that was folded last; None where none ever was."""
+        row = self._rows.get(_head_key(cluster))
+        return _read(_Moment, row, self._rows.where(row.key)).at if row else None
 
     def last(self, cluster: str) -> Planned:
         """Return when snapshots were last asked for."""
@@ -187,8 +226,20 @@ def _card_key(cluster: str, key: str) -> RowKey:
     return RowKey(_partition(cluster), f"card#{_digest(key)}")
 
 
+def _waiver_key(cluster: str, key: str) -> RowKey:
+    return RowKey(_partition(cluster), f"waiver#{_digest(key)}")
+
+
+def _head_key(cluster: str) -> RowKey:
+    return RowKey(_partition(cluster), "head")
+
+
 def _plan_key(cluster: str) -> RowKey:
     return RowKey(f"plan#{cluster}", "snapshot")
+
+
+_KNOWN = RowKey("plan#", "clusters")
+"""The one row about all clusters: no cluster is without a name."""
 
 
 def _digest(key: str) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from steward.cluster.accelerators import UnknownReason
 from steward.cluster.findings import Cleared, DetectorStatus, Evaluation, Finding, Unknown
+from steward.cluster.idle_findings import NAME as IDLE_GPUS
 from steward.cluster.memory import Memory
 from steward.cluster.policy import ClusterPolicy
 from steward.cluster.snapshot import Snapshot
@@ -26,13 +27,25 @@ _TRIES = 3
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a snapshot; `key` is None where it was dropped, with the reason."""
+    """What became of a snapshot.
+
+    Attributes
+    ----------
+    key : str or None
+        Of the evaluation; None where the snapshot was dropped, with the reason.
+    applied : bool
+        Whether it was evaluated now: the counts of a repeat, or of one that was dropped, say nothing.
+    coverage : float or None
+        As :func:`coverage` says.
+    """
 
     key: str | None
     reason: str
+    applied: bool = False
     findings: int = 0
     unknown: int = 0
     failed: tuple[str, ...] = ()
+    coverage: float | None = None
 
 
 def fold(
@@ -84,6 +97,21 @@ def fold(
     return evaluation, replace(memory, at=snapshot.at)
 
 
+def coverage(evaluation: Evaluation, snapshot: Snapshot, cluster: ClusterPolicy) -> float | None:
+    """Tell which share (0-1) of the accelerators that governed pods hold could be judged.
+
+    A pod younger than the window counts as judged. 0 where the detector was blind or failed; None
+    where nothing is held: a share of nothing is no news, good or bad.
+    """
+    lines = [line for line in evaluation.unknown if line.detector == IDLE_GPUS]
+    if any(line.blind for line in lines):
+        return 0.0
+    governed = set(cluster.namespaces())
+    held = sum(a.fraction for a in snapshot.accelerators if a.holder.namespace in governed)
+    dark = sum(line.gpus or 0.0 for line in lines if line.team is not None)
+    return max(0.0, 1.0 - dark / held) if held else None
+
+
 def evaluate_snapshot(
     key: str,
     cluster: ClusterPolicy,
@@ -129,8 +157,10 @@ def evaluate_snapshot(
         return Outcome(
             key=stored,
             reason="evaluated",
+            applied=True,
             findings=len(evaluation.findings),
             unknown=len(evaluation.unknown),
             failed=tuple(n for n, s in evaluation.detectors.items() if s is DetectorStatus.FAILED),
+            coverage=coverage(evaluation, snapshot, cluster),
         )
     raise ConflictError(f"memory/{cluster.name}: changed {_TRIES} times while {key} was folded in")

@@ -1,0 +1,268 @@
+"""What commands are answered, from what the reconciler knows and the newest evaluation says."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from local.twins import InMemoryObjects, InMemoryRows
+from steward.alerts.actions import ActionKind, CardAction
+from steward.alerts.errors import MessageGoneError, NotAcceptedError
+from steward.alerts.model import card_id
+from steward.cluster.accelerators import UnknownReason
+from steward.cluster.findings import Finding
+from steward.cluster.policy import Policy, Severity
+from steward.slack.commands import Command
+from steward.stores.bucket import Evaluations
+from steward.stores.state import Alerts
+from steward.usecases.reconcile_alerts import reconcile
+from steward.usecases.run_command import run_command
+from tests.builders import a_cluster, a_team, at
+from tests.fakes import FixedTime
+from tests.unit.alerts.nouns import SUBJECT, a_finding, an_evaluation, an_unknown
+from tests.unit.alerts.test_grouping import waiting
+from tests.unit.usecases.fake_people import FakeDirectory, FakePager, FakeResponder
+from tests.unit.usecases.fake_slack import FakeSlack
+
+CARD = card_id("ml-shared-01", f"job|{SUBJECT}|20261105T120000Z")
+URL = "https://hooks.slack.com/commands/1"
+PENDING = waiting(
+    "rerank",
+    reason="borrow_limit",
+    severity=Severity.INFO,
+    action="kubectl -n hyperpod-ns-research get workloads",
+    evidence={
+        "queue": "q",
+        "sentence": "It needs 4 GPUs & the limit is 2.",
+        "message": "insufficient <quota>",
+    },
+)
+
+
+class Rig:
+    """Two clusters, of which one was evaluated at noon."""
+
+    def __init__(self, *findings: Finding, **changes: Any) -> None:
+        self.clock = FixedTime()
+        self.alerts = Alerts(InMemoryRows())
+        self.evaluations = Evaluations(InMemoryObjects())
+        self.responder = FakeResponder()
+        self.actions: list[CardAction] = []
+        teams = (a_team(), a_team("vision"))
+        self.policy = Policy(
+            schema=1,
+            clusters=(a_cluster(teams=teams), a_cluster(name="ml-other", teams=(a_team(),))),
+        )
+        evaluation = an_evaluation("12:00", *findings, **changes)
+        self.evaluations.put(evaluation)
+        reconcile(
+            evaluation,
+            policy=self.policy,
+            alerts=self.alerts,
+            messenger=FakeSlack(self.clock),
+            directory=FakeDirectory(),
+            pager=FakePager(),
+            clock=self.clock,
+        )
+
+    def act(self, action: CardAction) -> None:
+        self.actions.append(action)
+
+    def run(self, text: str, *, minutes_old: int = 0) -> dict[str, Any]:
+        now = self.clock.now()
+        return run_command(
+            Command(
+                id="1.2.a",
+                text=text,
+                user="U1",
+                name="ana",
+                channel="C1",
+                at=now - timedelta(minutes=minutes_old),
+                response_url=URL,
+            ),
+            policy=self.policy,
+            alerts=self.alerts,
+            evaluations=self.evaluations,
+            actions=self,
+            responder=self.responder,
+            clock=self.clock,
+        )
+
+    def ask(self, text: str) -> str:
+        self.responder.answers.clear()
+        self.run(text)
+        assert all(url == URL for url, _ in self.responder.answers)
+        return "\n".join(str(message["text"]) for _, message in self.responder.answers)
+
+
+def test_status_says_what_is_open_and_what_was_never_seen() -> None:
+    told = Rig(a_finding(), PENDING).ask("status")
+    assert "*ml-shared-01*, looked at" in told
+    assert "1 open, 0 of them page" in told
+    assert f"• :warning: 1 of 8 GPUs idle · research · job sweep-a · `{CARD}`" in told
+    assert "*ml-other*, never looked at yet: all quiet\nNothing of it can be told" in told
+
+
+def test_quiet_is_not_health_where_nothing_could_be_read() -> None:
+    blind = an_unknown(subject="kubernetes/pods", reason=UnknownReason.DENIED, blind=True)
+    told = Rig(unknown=(blind, an_unknown())).ask("status in ml-shared-01")
+    assert "Could not be read: `kubernetes/pods` (denied)" in told
+    assert "Not judged: 1 subjects" in told
+    assert "ml-other" not in told
+
+
+@pytest.mark.parametrize(
+    "job", ["rerank", "RERANK", "hyperpod-ns-research/rerank", "Job/hyperpod-ns-research/rerank"]
+)
+def test_why_tells_the_sentence_and_kueues_words_of_a_job_however_it_is_named(job: str) -> None:
+    told = Rig(a_finding(), PENDING).ask(f"why {job}")
+    assert "It needs 4 GPUs &amp; the limit is 2." in told
+    assert "Kueue says: `insufficient &lt;quota&gt;`" in told
+    assert "sweep-a" not in told
+
+
+def test_why_says_what_cannot_be_judged() -> None:
+    told = Rig(unknown=(an_unknown(),)).ask("why sweep-a")
+    assert "Cannot be judged: idle_gpus, low_coverage" in told
+
+
+def test_why_of_a_job_that_nobody_speaks_of_says_exactly_that() -> None:
+    told = Rig(PENDING).ask("why rernk")
+    assert "Nothing is said of `rernk`: no detector finds anything about it." in told
+    assert "Near to it: `Job/hyperpod-ns-research/rerank`" in told
+
+
+def test_idle_lists_the_costliest_first_with_its_sum() -> None:
+    small = a_finding(subject="Job/ml/small", gpu_hours=1.0, cost_usd=8.0, team="vision")
+    told = Rig(small, a_finding()).ask("idle in ml-shared-01").splitlines()
+    assert told[0].endswith("2 GPUs idle, 4.0 GPU-h, $32.00")
+    assert [line.split("`")[1] for line in told[1:]] == [SUBJECT, "Job/ml/small"]
+    assert "1 GPU idle, 1.0 GPU-h" in Rig(small, a_finding()).ask("idle vision in ml-shared-01")
+    assert "no GPU is known to be idle" in Rig().ask("idle")
+
+
+def test_a_team_has_its_cards_and_what_has_none() -> None:
+    told = Rig(a_finding(), PENDING).ask("team research in ml-shared-01")
+    assert f"`{CARD}`" in told
+    assert "Without a card:\n• :information_source: Waits for a borrowing limit: 4 GPUs" in told
+    assert "There is no team `reserch`: `research`" in Rig().ask("team reserch")
+
+
+def test_the_digest_counts_the_week_and_says_what_it_could_not_see() -> None:
+    told = Rig(a_finding()).ask("digest in ml-shared-01")
+    assert "alerts opened 1, resolved 0, cards held back 0, late 0" in told
+    assert "I am alive: looked at" in told
+    assert "nothing that I could not see" in told
+
+
+def test_evidence_lists_everything_that_the_card_counts() -> None:
+    devices = [
+        {"node": "n", "uuid": f"GPU-{n:02}", "idle_since": "2026-11-05T09:00:00Z", "gpu_hours": 3.0}
+        for n in range(40)
+    ]
+    finding = a_finding(evidence={**a_finding().evidence, "accelerators": devices})
+    told = Rig(finding).ask(f"evidence ml-shared-01/{CARD}")
+    assert all(f"`GPU-{n:02}`" in told for n in range(40))
+    assert "activity_metric: `DCGM_FI_PROF_GR_ENGINE_ACTIVE`" in told
+
+
+def test_a_very_long_answer_is_four_messages_and_a_count() -> None:
+    devices = [{"node": "hyperpod-i-0a", "uuid": f"GPU-{n:036}"} for n in range(500)]
+    finding = a_finding(evidence={**a_finding().evidence, "accelerators": devices})
+    rig = Rig(finding)
+    rig.run(f"evidence ml-shared-01/{CARD}")
+    texts = [str(message["text"]) for _, message in rig.responder.answers]
+    assert len(texts) == 4  # a response address takes five
+    assert max(map(len, texts)) <= 3_600
+    shown = sum(text.count("• ") for text in texts)
+    assert f"+{500 - shown + texts_without_bullets(finding)} more lines" in texts[-1]
+
+
+def texts_without_bullets(finding: Finding) -> int:
+    """Lines of the evidence that are no device: one for each other value that there is."""
+    values = (v for k, v in finding.evidence.items() if k != "accelerators")
+    return sum(value not in (None, [], {}) for value in values)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "span", "reason"),
+    [
+        (f"ack {CARD}", ActionKind.ACKNOWLEDGE, "", ""),
+        (f"snooze {CARD.upper()} monday", ActionKind.SNOOZE, "monday", ""),
+        (f"exempt {CARD} 7d warm pool", ActionKind.EXEMPT, "7d", "warm pool"),
+    ],
+)
+def test_what_is_done_to_a_card_is_handed_to_the_reconciler_which_answers(
+    text: str, kind: ActionKind, span: str, reason: str
+) -> None:
+    rig = Rig(a_finding())
+    assert rig.ask(text) == ""
+    (action,) = rig.actions
+    assert (action.kind, action.span, action.reason) == (kind, span, reason)
+    assert (action.cluster, action.card, action.id) == ("ml-shared-01", CARD, "1.2.a")
+    assert action.response_url == URL
+
+
+def test_a_card_that_is_none_is_said_and_changes_nothing() -> None:
+    rig = Rig(a_finding())
+    told = rig.ask(f"ack {CARD[:-1]}x")
+    assert f"Near to it: `{CARD}`" in told
+    assert rig.actions == []
+    assert "There is no card `x`." in rig.ask("evidence ml-shared-01/x")
+    assert "There is no card `x`." in rig.ask("evidence gone/x")
+
+
+def test_an_unknown_cluster_names_those_that_are_near() -> None:
+    assert "There is no cluster `ml-othr`: `ml-other`" in Rig().ask("status in ml-othr")
+
+
+def test_the_fallback_of_the_dialog_can_be_pasted() -> None:
+    assert f"`/gpu exempt {CARD} 7d &lt;reason&gt;`" in Rig().ask(
+        f"exempt-help ml-shared-01/{CARD}"
+    )
+
+
+def test_help_lists_every_command() -> None:
+    told = Rig().ask("")
+    for name in ("status", "why", "idle", "team", "digest", "snooze", "exempt", "ack"):
+        assert f"`/gpu {name}" in told
+
+
+def test_names_that_are_typed_or_found_speak_through_no_answer() -> None:
+    hostile = a_finding(subject="Job/ml/<!channel>", owner="<!here>")
+    rig = Rig(hostile)
+    for text in (
+        "status",
+        "idle",
+        "why <!channel>",
+        "why <!everyone>",
+        "team <!here>",
+        "ack <@U1>",
+    ):
+        told = rig.ask(text)
+        assert "<!channel>" not in told
+        assert "<!everyone>" not in told
+        assert "<@U1>" not in told
+        assert "<!here>" not in told
+
+
+def test_what_is_too_old_is_not_answered_and_not_repeated_for_ever() -> None:
+    rig = Rig()
+    assert rig.run("status", minutes_old=31) == {"answered": False, "reason": "too old"}
+    rig.responder.failure = MessageGoneError("used_url")
+    assert rig.run("status")["answered"] is False
+    rig.responder.failure = NotAcceptedError("503")
+    with pytest.raises(NotAcceptedError):
+        rig.run("status")
+
+
+def test_times_of_the_week_are_the_clusters() -> None:
+    rig = Rig(a_finding())
+    rig.clock.at = at("12:00") + timedelta(days=6)  # Wednesday of the next week
+    assert "alerts opened 0" in rig.ask("digest in ml-shared-01")
+
+
+def test_a_cluster_that_is_named_needs_no_look_at_its_cards() -> None:
+    rig = Rig()
+    assert rig.ask("ack 3f9a2c1b0d in ml-other") == ""
+    assert [(a.cluster, a.card) for a in rig.actions] == [("ml-other", "3f9a2c1b0d")]
