@@ -14,15 +14,16 @@ _SHORT_NAMES = (
     "alarm_clock=⏰ arrow_down=⬇️ arrow_right=➡️ arrow_up=⬆️ arrows_counterclockwise=🔄 "
     "ballot_box_with_check=☑️ bar_chart=📊 bell=🔔 bulb=💡 calendar=📆 "
     "chart_with_downwards_trend=📉 chart_with_upwards_trend=📈 clipboard=📋 clock1=🕐 "
-    "construction=🚧 eyes=👀 exclamation=❗ fire=🔥 gear=⚙️ ghost=👻 grey_question=❔ "
-    "hammer_and_wrench=🛠️ heavy_check_mark=✔️ hourglass=⌛ hourglass_flowing_sand=⏳ "
-    "information_source=ℹ️ key=🔑 large_blue_circle=🔵 large_green_circle=🟢 "  # noqa: RUF001  # the character itself
-    "large_orange_circle=🟠 large_red_square=🟥 large_yellow_circle=🟡 link=🔗 lock=🔒 "
-    "loudspeaker=📢 mag=🔍 mega=📣 memo=📝 money_with_wings=💸 moneybag=💰 moon=🌔 mute=🔇 new=🆕 "
-    "no_bell=🔕 no_entry=⛔ package=📦 pause_button=⏸️ pushpin=📌 question=❓ red_circle=🔴 "
-    "repeat=🔁 rocket=🚀 rotating_light=🚨 satellite=🛰️ scales=⚖️ shield=🛡️ sleeping=😴 "
-    "stopwatch=⏱️ tada=🎉 thumbsup=👍 traffic_light=🚥 warning=⚠️ wave=👋 white_check_mark=✅ "
-    "white_circle=⚪ wrench=🔧 x=❌ zap=⚡ zzz=💤"
+    "construction=🚧 crescent_moon=🌙 exclamation=❗ eyes=👀 fire=🔥 gear=⚙️ ghost=👻 "
+    "grey_question=❔ hammer_and_wrench=🛠️ heavy_check_mark=✔️ hourglass=⌛ "
+    "hourglass_flowing_sand=⏳ information_source=ℹ️ key=🔑 large_blue_circle=🔵 "  # noqa: RUF001  # the character itself
+    "large_green_circle=🟢 large_orange_circle=🟠 large_red_square=🟥 large_yellow_circle=🟡 "
+    "left_right_arrow=↔️ leftwards_arrow_with_hook=↩️ link=🔗 lock=🔒 loudspeaker=📢 mag=🔍 "
+    "mega=📣 memo=📝 money_with_wings=💸 moneybag=💰 moon=🌔 mute=🔇 new=🆕 no_bell=🔕 no_entry=⛔ "
+    "package=📦 pause_button=⏸️ pushpin=📌 question=❓ red_circle=🔴 repeat=🔁 rocket=🚀 "
+    "rotating_light=🚨 satellite=🛰️ scales=⚖️ shield=🛡️ sleeping=😴 stopwatch=⏱️ tada=🎉 "
+    "thumbsup=👍 traffic_light=🚥 warning=⚠️ wave=👋 white_check_mark=✅ white_circle=⚪ wrench=🔧 "
+    "x=❌ zap=⚡ zzz=💤"
 )
 EMOJI = dict(pair.split("=") for pair in _SHORT_NAMES.split())
 """Slack's short names for the characters that operational messages use; others stay as written."""

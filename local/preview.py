@@ -137,6 +137,7 @@ def _view(message: Message) -> dict[str, Any]:
         "ts": message["ts"],
         "at": datetime.fromisoformat(message["posted_at"]).astimezone(UTC),
         "thread_ts": message["versions"][0]["payload"].get("thread_ts"),
+        "broadcast": bool(message["versions"][0]["payload"].get("reply_broadcast")),
         "versions": versions,
         "replies": [],
     }

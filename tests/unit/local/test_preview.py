@@ -411,3 +411,19 @@ def test_an_attachment_has_its_colour_bar(page: Any, colour: str, bar: str) -> N
 
 def test_a_day_without_messages_says_so(page: Any) -> None:
     assert page().one(css="empty").text == "No message was posted."
+
+
+def test_a_reply_that_the_channel_sees_says_so(tmp_path: Path) -> None:
+    posted: dict[str, Any] = {"channel": "C1", "posted_at": "2026-11-05T12:00:00Z"}
+    replies = [
+        posted
+        | {
+            "ts": f"{n}.0",
+            "versions": [{"at": "2026-11-05T12:00:00Z", "payload": {"text": f"m{n}"} | more}],
+        }
+        for n, more in enumerate(
+            ({}, {"thread_ts": "0.0"}, {"thread_ts": "0.0", "reply_broadcast": True})
+        )
+    ]
+    page = render(replies, {}, "t", tmp_path / "page.html").read_text()  # type: ignore[arg-type]
+    assert page.count('class="also"') == 1

@@ -106,6 +106,7 @@ def test_two_hundred_jobs_are_told_in_one_line_and_four_names() -> None:
     assert header(message) == (
         ":warning: Never starts, its queue does not exist: 800 GPUs · research · job j199 and 199 more"
     )
+    assert "It is for the first of them; the others need the same." in words(message)
     listed = words(message).partition("*Also waiting for the same*\n")[2].splitlines()
     assert [row.partition(":")[0] for row in listed[:4]] == [
         f"• `Job/hyperpod-ns-research/j{n:03}`" for n in range(4)
@@ -187,8 +188,10 @@ def test_every_note_can_be_written_without_what_it_does_not_need(kind: str) -> N
 def test_a_copy_says_where_its_card_stands() -> None:
     told = content(note="copy", home={"channel": "C0RESEARCH", "ts": "1.1"})
     assert second(render(told)) == (
-        "This stands in <#C0RESEARCH>, where nobody has acknowledged it: answer there, or here."
+        "A copy: the card stands in <#C0RESEARCH>, where nobody has acknowledged it: answer there, or here."
     )
+    known = content(note="copy", home={"channel": "C0RESEARCH", "ts": "1.1"}, acknowledged=ANA)
+    assert second(render(known)) == "A copy: the card stands in <#C0RESEARCH>."
 
 
 def test_no_name_of_a_person_speaks_through_a_note_or_an_answer() -> None:

@@ -183,7 +183,10 @@ def _who_may(content: Mapping[str, Any]) -> str:
     owners = ", ".join(safe(owner, 80) for owner in content["team_owners"][:5])
     team = f"the owners of team {code(content['team'])}" if content["team"] else ""
     named = f"{team} ({owners})" if team and owners else team
-    return f"May be run by {' or '.join(filter(None, (named, 'the platform team')))}. GPU Steward itself changes nothing."
+    rest = (
+        " It is for the first of them; the others need the same." if content["subjects"] > 1 else ""
+    )
+    return f"May be run by {' or '.join(filter(None, (named, 'the platform team')))}. GPU Steward itself changes nothing.{rest}"
 
 
 def _then(content: Mapping[str, Any]) -> list[Block]:
@@ -239,7 +242,7 @@ def _about(content: Mapping[str, Any]) -> str:
     if price := content["evidence"].get("price"):
         parts.append(f"price: {safe(price['source'])}, {safe(price['date'])}")
     late = datetime.fromisoformat(delivered) - datetime.fromisoformat(detected)
-    if late >= LATE and content["held"] is None:
+    if late >= LATE and content["held"] is None and "note" not in content:
         parts.append(f":hourglass: delivered {when(delivered)}, {duration(late)} late")
     return " · ".join(parts)
 

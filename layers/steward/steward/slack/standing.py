@@ -36,8 +36,10 @@ def ending(told: Mapping[str, Any]) -> str:
 def _copied(content: Mapping[str, Any]) -> Iterator[str]:
     if content.get("note") == "copy":
         home = content["home"]
-        where = f" in {channel(home['channel'])}" if home else ""
-        yield f"This stands{where}, where nobody has acknowledged it: answer there, or here."
+        where = f" in {channel(home['channel'])}" if home else " nowhere yet"
+        known = content["state"] == "resolved" or content["acknowledged"]
+        why = "." if known else ", where nobody has acknowledged it: answer there, or here."
+        yield f"A copy: the card stands{where}{why}"
 
 
 def _decided(content: Mapping[str, Any]) -> Iterator[str]:
