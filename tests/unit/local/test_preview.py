@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.mrkdwn import mrkdwn, slack_date
-from local.preview import Message, render
+from local.preview import Message, Version, render
 
 NOON = datetime(2026, 11, 5, 12, tzinfo=UTC)  # a Thursday
 HOSTILE = (
@@ -414,16 +414,15 @@ def test_a_day_without_messages_says_so(page: Any) -> None:
 
 
 def test_a_reply_that_the_channel_sees_says_so(tmp_path: Path) -> None:
-    posted: dict[str, Any] = {"channel": "C1", "posted_at": "2026-11-05T12:00:00Z"}
-    replies = [
-        posted
-        | {
-            "ts": f"{n}.0",
-            "versions": [{"at": "2026-11-05T12:00:00Z", "payload": {"text": f"m{n}"} | more}],
-        }
-        for n, more in enumerate(
-            ({}, {"thread_ts": "0.0"}, {"thread_ts": "0.0", "reply_broadcast": True})
-        )
+    def posted(number: int, **arguments: Any) -> Message:
+        at = "2026-11-05T12:00:00Z"
+        version = Version(at=at, payload={"text": f"m{number}", **arguments})
+        return Message(channel="C1", ts=f"{number}.0", posted_at=at, versions=[version])
+
+    messages = [
+        posted(0),
+        posted(1, thread_ts="0.0"),
+        posted(2, thread_ts="0.0", reply_broadcast=True),
     ]
-    page = render(replies, {}, "t", tmp_path / "page.html").read_text()  # type: ignore[arg-type]
+    page = render(messages, {}, "t", tmp_path / "page.html").read_text()
     assert page.count('class="also"') == 1

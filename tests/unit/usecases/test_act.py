@@ -178,6 +178,16 @@ def test_an_unacknowledged_page_reaches_the_pager_once_also_when_slack_is_down()
     assert "1 of 8 GPUs idle" in message
 
 
+def test_a_pager_that_failed_is_not_told_of_what_somebody_has_taken_meanwhile() -> None:
+    page: Any = {"severity": Severity.PAGE}
+    rig = Rig(alerting=Alerting(escalation=Escalation(topic_arn=TOPIC)), **page)
+    rig.pager.failures = [RetryableError("SNS did not answer")]
+    rig.see("12:30", a_finding(**page))
+    rig.press(ActionKind.ACKNOWLEDGE, at("12:31"))
+    rig.see("12:35", a_finding(**page))
+    assert rig.pager.published == []
+
+
 def test_a_pager_that_refuses_is_trouble_and_no_failure() -> None:
     page: Any = {"severity": Severity.PAGE}
     rig = Rig(alerting=Alerting(escalation=Escalation(topic_arn=TOPIC)), **page)

@@ -116,7 +116,7 @@ def orphaned(card: Card, at: datetime) -> Card | None:
     if not card.sent:
         return None
     ended = {"state": "resolved", "resolved": stamp(at), "resolution": Resolution.EXPIRED.value}
-    content = {**card.content, **ended, "stale_since": None}
+    content = {**card.content, **ended, "stale_since": None, "snoozed": None, "flapping": None}
     return replace(card, content=content, desired=revision(content), ended=at)
 
 

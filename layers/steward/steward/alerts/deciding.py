@@ -46,7 +46,8 @@ def decide(
         somebody else was first, or the span is none.
     """
     if (known := state.waivers.get(action.id)) is not None:
-        return state, _waived(action, known)  # it comes again: its card is over because of it
+        # It comes again: half of it may have been stored, and its card may be over because of it.
+        return _waived(state, action, known, now)
     card = state.card_named(action.card)
     if card is None:
         return state, Answer(kind="not_found", facts={"card": action.card})
@@ -118,18 +119,22 @@ def _exempt(
         at=now,
         until=until,
     )
-    over = {a.key: ended(a, now, Resolution.EXEMPTED) for a in running}
-    state = replace(
-        state,
-        alerts={**state.alerts, **over},
-        waivers={**state.waivers, waiver.id: waiver},
-    )
-    return state, _waived(action, waiver)
+    state = replace(state, waivers={**state.waivers, waiver.id: waiver})
+    return _waived(state, action, waiver, now)
 
 
-def _waived(action: CardAction, waiver: Waiver) -> Answer:
+def _waived(
+    state: ReconcilerState, action: CardAction, waiver: Waiver, now: datetime
+) -> tuple[ReconcilerState, Answer]:
+    """End what an exemption covers."""
+    over = {
+        key: ended(alert, now, Resolution.EXEMPTED)
+        for key, alert in state.alerts.items()
+        if _open(alert) and waiver.covers(alert.finding, now)
+    }
     facts = {"card": action.card, "until": stamp(waiver.until), "reason": waiver.reason}
-    return Answer(kind="done_exempt", facts=facts)
+    answer = Answer(kind="done_exempt", facts=facts)
+    return replace(state, alerts={**state.alerts, **over}) if over else state, answer
 
 
 def _open(alert: Alert) -> bool:

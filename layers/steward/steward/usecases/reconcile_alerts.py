@@ -15,7 +15,7 @@ from steward.alerts.actions import ActionKind, CardAction
 from steward.alerts.cards import close, lay_out
 from steward.alerts.deciding import Answer, decide
 from steward.alerts.lifecycle import advance, depart_alerts
-from steward.alerts.model import AlertState, CardKind, ReconcilerState
+from steward.alerts.model import AlertState, Card, CardKind, ReconcilerState
 from steward.cluster.figures import stamp
 from steward.cluster.findings import Evaluation
 from steward.cluster.policy import ClusterPolicy, Policy, Severity
@@ -148,9 +148,7 @@ def page(
     if topic is None:
         return
     for card in delivery.current(state.cards):
-        running = card.content["state"] == "open" and card.severity == Severity.PAGE
-        due = card.kind is CardKind.CARD and card.escalated_at is not None and running
-        if not due or card.paged_at is not None:
+        if not _pages(card):
             continue
         line = title(card.content)
         try:
@@ -160,6 +158,14 @@ def page(
             delivery.troubles[card.key] = str(error)
             continue
         alerts.save_card(cluster.name, replace(card, paged_at=clock.now()))
+
+
+def _pages(card: Card) -> bool:
+    """Tell whether a pager is still to hear of a card."""
+    escalated = card.escalated_at is not None and card.paged_at is None
+    decided = card.acknowledged is not None or card.snoozed is not None
+    running = card.content["state"] == "open" and card.severity == Severity.PAGE
+    return card.kind is CardKind.CARD and escalated and running and not decided
 
 
 def _decided(
