@@ -1,12 +1,15 @@
 """The built functions in Lambda's own runtime: every event, and a request's way to a Slack message."""
 
 import json
+from urllib.parse import urlencode
 
 import pytest
 
-from local.cloud import cloud
+from local.cloud import NOW, cloud
+from local.envelopes import from_slack
 from local.invoke import bridge, invoke, raised
 from local.replay import ROOT
+from local.rig import SLACK_SECRET
 
 pytestmark = pytest.mark.sam
 
@@ -45,9 +48,12 @@ def test_every_event_runs_in_the_real_runtime(path, running):
         "take_snapshot": {"batchItemFailures": []},
         "reconcile_alerts": {"batchItemFailures": []},
         "record_checkpoints": {"batchItemFailures": []},
+        "run_command": {"batchItemFailures": []},
     }
     if function in expected:
         assert answer == expected[function]
+    elif function == "answer_slack":
+        assert answer["statusCode"] == (401 if path.stem == "unsigned" else 200)
     else:
         assert answer["reason"] == "evaluated"
 
@@ -57,7 +63,10 @@ def test_a_request_becomes_a_slack_message(running):
     s3 = running.session.client("s3", endpoint_url=running.rig.url)
 
     def batch(queue):
-        found = sqs.receive_message(QueueUrl=running.variables[queue], MaxNumberOfMessages=10)
+        url = running.variables[queue]
+        found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
+        for message in found["Messages"]:  # as Lambda does: a FIFO group waits for it
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return {
             "Records": [
                 {
@@ -96,6 +105,27 @@ def test_a_request_becomes_a_slack_message(running):
     assert any("1 of 2 GPUs idle" in text and "sweep-vision" in text for text in texts)
     assert any("4 GPUs idle" in text and "checkpoint-eval" in text for text in texts)
     assert all(call["payload"]["blocks"] for call in posts)
+
+    # Somebody presses Acknowledge on the first of them.
+    first = posts[0]
+    (buttons,) = [b for b in first["payload"]["blocks"] if b["type"] == "actions"]
+    press = {
+        "type": "block_actions",
+        "user": {"id": "U0ONCALL1", "username": "ana"},
+        "container": {"message_ts": first["response"]["ts"]},
+        "response_url": "https://hooks.slack.com/actions/T0LOCAL/1/a",
+        "actions": [
+            {"action_id": "acknowledge", "block_id": buttons["block_id"], "action_ts": "1.2"}
+        ],
+    }
+    form = urlencode({"payload": json.dumps(press)})
+    event = from_slack(form, SLACK_SECRET["signing_secret"], NOW, "1")
+    assert run("answer_slack", event, running)["statusCode"] == 200
+    run("reconcile_alerts", batch("EVALUATIONS_URL"), running)
+    edited = [call for call in running.rig.calls if call["method"] == "chat.update"][-1]
+    assert edited["payload"]["ts"] == first["response"]["ts"]
+    assert "*Acknowledged* by ana" in json.dumps(edited["payload"])
+    assert running.rig.calls[-1]["method"] == "response_url"
 
 
 def test_a_function_that_raises_fails_the_invocation(running):

@@ -9,6 +9,7 @@ import pytest
 
 from local import policy as policy_tool
 from local.routing import read_routes
+from steward.alerts.actions import CardAction
 from steward.errors import PermanentError
 from steward.events import (
     EvaluationReady,
@@ -19,6 +20,7 @@ from steward.events import (
     parse,
     parse_request,
 )
+from steward.reconcile_events import ClusterLeft, parse_work
 from steward.usecases.take_snapshot import clusters_wanted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,7 +134,10 @@ def test_snapshot_taken_matches_the_rule_that_starts_the_function(path):
 def test_evaluations_are_ready(path):
     batch = parse(QueueEvent, json.loads(path.read_text()), path.name)
     for record in batch.records:
-        assert parse(EvaluationReady, record.body, path.name).cluster == "ml-shared-01"
+        kinds = {"action": CardAction, "cluster_left": ClusterLeft}
+        work = parse_work(record.body, path.name)
+        assert type(work) is kinds.get(path.stem, EvaluationReady)
+        assert work.cluster == ("ml-shared-00" if path.stem == "cluster_left" else "ml-shared-01")
 
 
 @pytest.mark.parametrize(

@@ -122,9 +122,8 @@ def test_a_cluster_that_cannot_be_read_is_one_card_after_fifteen_minutes() -> No
     line.play(unreachable("12:20"))
     told = {card.content["reason"]: card.content for card in line.cards}
     assert told["cluster_unreachable"]["evidence"]["refused"] == ["kubernetes/pods"]
-    # That the other card cannot be judged follows from it: said there, and not edited here.
-    assert told["idle"]["stale_since"] is None
-    assert [f["reason"] for f in told["cluster_unreachable"]["follows"]] == ["idle"]
+    # A card that cannot be judged says so itself: whoever reads it must not take it for the truth.
+    assert told["idle"]["stale_since"] == "2026-11-05T12:05:00Z"
     assert told["cluster_unreachable"]["since"] == "2026-11-05T12:05:00Z"
     line.play(an_evaluation("12:25", a_finding()), an_evaluation("12:35", a_finding()))
     states = {card.content["reason"]: card.content["state"] for card in line.cards}

@@ -7,7 +7,7 @@ import pytest
 from functions.take_snapshot import handler as take_snapshot_handler
 from local.application import LocalApp, VirtualClock
 from local.envelopes import LambdaContext
-from local.twins import InMemoryObjects, InMemorySender
+from local.twins import InMemoryObjects, InMemoryRows, InMemorySender
 from steward import bootstrap
 from steward.bootstrap import App
 from steward.clock import FixedClock
@@ -16,16 +16,17 @@ from steward.cluster.policy import Policy
 from steward.errors import ConfigError
 from steward.events import QueueRecord
 from steward.settings import Settings
-from steward.sinks.queues import SnapshotRequestSender
+from steward.sinks.queues import EvaluationSender, SnapshotRequestSender
 from steward.stores.bucket import Snapshots
 from steward.stores.claims import Claims
+from steward.stores.state import Plan
 from steward.telemetry import logger
 from steward.usecases.coalescing import Turns
 from steward.usecases.plan_ticks import plan_ticks
 from steward.usecases.serve_requests import serve_requests
 from steward.usecases.take_snapshot import Outcome
 from tests.builders import NOON, a_cluster
-from tests.fakes import FixedTime, Recorder
+from tests.fakes import FixedTime
 
 HUB = "https://sqs.us-east-1.amazonaws.com/111122223333/gpu-steward-snapshot-requests"
 IRELAND = "https://sqs.eu-west-1.amazonaws.com/444455556666/spoke-snapshot-requests"
@@ -65,8 +66,9 @@ def test_what_the_hub_plans_is_read_once_by_the_stack_that_the_policy_names():
     spokes = {c.name: queues[c.spoke_queue_url] for c in POLICY.clusters if c.spoke_queue_url}
     plan_ticks(
         POLICY.clusters,
-        plans=Recorder(),
+        plans=Plan(InMemoryRows()),
         requests=SnapshotRequestSender(queues[HUB], spokes),
+        departures=EvaluationSender(InMemorySender(FixedClock(NOON))),
         clock=FixedTime(),
     )
 

@@ -190,8 +190,6 @@ class _Layout:
             card = replace(card, ended=max(ends, default=self._at))
         lead = _lead(alerts)
         content = facts(lead, alerts, self._cluster)
-        if self._inhibition.blind(card.key):
-            content["stale_since"] = None  # said once, on the card of what hides it
         exempted = lead.resolution is Resolution.EXEMPTED
         if exempted:
             content["exempted"] = self._waived(lead)

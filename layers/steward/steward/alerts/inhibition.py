@@ -13,8 +13,8 @@ class Inhibition:
     """What hides what, at one moment.
 
     A cluster that cannot be read, or whose telemetry is lost as a whole, hides what else is wrong
-    with its telemetry, and that other cards cannot be judged. A node that cannot run work hides
-    what is said of its accelerators alone, and that quotas are above what is left.
+    with its telemetry; what cannot be judged says so on its own card all the same. A node that cannot
+    run work hides what is said of its accelerators alone, and that quotas are above what is left.
 
     Parameters
     ----------
@@ -36,15 +36,8 @@ class Inhibition:
         self._hidden: dict[str, list[Alert]] = {}
         for key, alerts in sorted(incidents.items()):
             for alert in filter(_open, alerts):
-                behind = self._behind(key, alert)
-                if behind is None and alert.stale and self.blind(key):
-                    behind = self._blinding
-                if behind is not None:
+                if (behind := self._behind(key, alert)) is not None:
                     self._hidden.setdefault(behind, []).append(alert)
-
-    def blind(self, key: str) -> bool:
-        """Tell whether a card's being unknown is told by another card."""
-        return self._blinding is not None and self._blinding != key
 
     def hides(self, key: str, alerts: Iterable[Alert]) -> bool:
         """Tell whether everything that would begin a card follows from another one."""
@@ -62,7 +55,8 @@ class Inhibition:
     def _behind(self, key: str, alert: Alert) -> str | None:
         """Find the card that an alert follows from."""
         finding = alert.finding
-        if self.blind(key) and finding.detector in {"telemetry", troubles.DETECTOR}:
+        own = finding.detector in {"telemetry", troubles.DETECTOR}
+        if own and self._blinding not in {None, key}:
             return self._blinding
         if finding.reason == "quota_above_capacity":
             named = [each.get("node") for each in finding.evidence.get("not_usable") or ()]
