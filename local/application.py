@@ -78,6 +78,11 @@ class LocalApp(App):
     def _reconciling(self) -> EvaluationSender:
         return EvaluationSender(self.evaluation_messages)
 
+    @property
+    def actions(self) -> ports.ActionQueue:
+        """The evaluation queue's twin, for what people do."""
+        return self._reconciling
+
     @cached_property
     def commands(self) -> ports.CommandQueue:
         """The command queue's twin."""

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from copy import replace
+from typing import Any
 
 from local.policy import pace
 from local.policy.alerting import AlertingDocument, EscalationDocument
+from local.policy.document import SlackDocument
 from local.policy.faults import KeyPath, key_path, suggest
 from local.policy.reading import Source
 from local.policy.thresholds import ThresholdsDocument
@@ -40,6 +42,7 @@ def explain(source: Source, cluster_name: str, scope: Scope) -> Iterator[str]:
     path: KeyPath = ("clusters", number)
     yield f"{cluster.name}: {', '.join(f'{k} {v}' for k, v in _dimensions(scope) if v)}"
     yield _tick_line(source, cluster, path)
+    yield from _people_lines(source)
     yield from _alerting_lines(source, (*path, "alerting"))
     yield from _team_lines(source, cluster, team_number, (*path, "teams", team_number))
     blocks: list[KeyPath] = [("thresholds",)]
@@ -115,23 +118,41 @@ def _tick_line(source: Source, cluster: ClusterPolicy, path: KeyPath) -> str:
     return _row("tick", value, origin)
 
 
+def _people_lines(source: Source) -> Iterator[str]:
+    for key in ("users", "lookup_users", "may_exempt"):
+        default = SlackDocument.model_fields[key].default
+        yield _told(source, f"slack.{key}", ("slack", key), default)
+
+
 def _alerting_lines(source: Source, path: KeyPath) -> Iterator[str]:
     defaults = AlertingDocument().model_dump(exclude={"escalation"})
     escalation = EscalationDocument().model_dump()
     keys = [*defaults.items(), *((f"escalation.{key}", value) for key, value in escalation.items())]
     for key, default in keys:
-        place = (*path, *key.split("."))
-        if place in source.lines:
-            yield _row(f"alerting.{key}", _shown(source.value(place)), source.where(place))
-        else:
-            yield _row(f"alerting.{key}", _shown(default), "default")
+        yield _told(source, f"alerting.{key}", (*path, *key.split(".")), default)
 
 
-def _shown(value: object) -> object:
-    """Write a list in one line; an empty one is nothing."""
-    if not isinstance(value, list):
-        return value
-    return ", ".join(str(each) for each in value) or None
+def _told(source: Source, key: str, place: KeyPath, default: object) -> str:
+    """Say what the file has at a place, and where; the default if it has nothing there."""
+    if place in source.lines:
+        return _row(key, _shown(source.value(place)), source.where(place))
+    return _row(key, _shown(default), "default")
+
+
+def _shown(value: Any) -> Any:
+    """Write a value in one line; an empty list or mapping is nothing."""
+    match value:
+        case bool():
+            return str(value).lower()  # as YAML has it
+        case {"from": begin, "to": end}:
+            days = value.get("days") or ["every day"]
+            return f"{' '.join(days)} {begin} to {end}"
+        case dict():
+            return ", ".join(f"{name} {told}" for name, told in value.items()) or None
+        case list():
+            return ", ".join(str(_shown(each)) for each in value) or None
+        case _:
+            return value
 
 
 def _team_lines(

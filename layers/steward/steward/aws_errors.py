@@ -28,6 +28,11 @@ CLIENT_LIMITS = Config(
 )
 """For every client of stores and sinks: botocore's own 60 s outlive most function time-outs."""
 
+HURRIED_LIMITS = Config(
+    connect_timeout=1, read_timeout=1, retries={"mode": "standard", "total_max_attempts": 1}
+)
+"""For what somebody in Slack waits for: three seconds in all, the function's own start included."""
+
 _LOST_ON_THE_WAY = (
     ChecksumError,
     ConnectionError,

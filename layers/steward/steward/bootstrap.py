@@ -166,10 +166,14 @@ class App:
         """The door to `reconcile_alerts`, for evaluations."""
         return self._reconciling
 
-    @property
+    @cached_property
     def actions(self) -> ports.ActionQueue:
-        """The same door, for what people do."""
-        return self._reconciling
+        """The same door, for what people do: they wait for it."""
+        from steward.sinks import queues  # noqa: PLC0415 - as above
+
+        return queues.EvaluationSender(
+            queues.SqsSender(self._hurried_queues, self.settings.evaluations_url)
+        )
 
     @property
     def departures(self) -> ports.DepartureQueue:
@@ -181,7 +185,15 @@ class App:
         """The door to `run_command`."""
         from steward.sinks import queues  # noqa: PLC0415 - as above
 
-        return queues.CommandSender(queues.SqsSender(self._queues, self.settings.commands_url))
+        sender = queues.SqsSender(self._hurried_queues, self.settings.commands_url)
+        return queues.CommandSender(sender)
+
+    @cached_property
+    def _hurried_queues(self) -> SqsClients:
+        from steward.aws_errors import HURRIED_LIMITS  # noqa: PLC0415 - as above
+        from steward.sinks import queues  # noqa: PLC0415 - as above
+
+        return queues.SqsClients(self.session, HURRIED_LIMITS)
 
     @cached_property
     def sources(self) -> ports.Sources:
@@ -199,17 +211,19 @@ class App:
 
     @cached_property
     def slack_secret(self) -> SlackSecret:
-        """What requests are signed with."""
+        """What requests are signed with; somebody waits for it."""
+        from steward.aws_errors import HURRIED_LIMITS  # noqa: PLC0415 - as above
         from steward.sinks.slack_secret import SlackSecret  # noqa: PLC0415 - as above
 
-        return SlackSecret(self.session, self.settings.slack_secret, self.clock)
+        name = self.settings.slack_secret
+        return SlackSecret(self.session, name, self.clock, HURRIED_LIMITS)
 
     @cached_property
     def dialogs(self) -> ports.Dialogs:
         """Slack's dialogs."""
         from steward.sinks.slack_views import SlackDialogs  # noqa: PLC0415 - as above
 
-        return SlackDialogs(self.session, self.settings, self.clock)
+        return SlackDialogs(self.slack_secret, self.settings)
 
     @cached_property
     def directory(self) -> ports.Directory:

@@ -21,12 +21,29 @@ IDLE = "clusters[0].thresholds.idle"
 QUOTA = "        accelerators: 14\n"
 BORROW = "          borrow_limit_percent: 50 # 7 accelerators"
 DONT_LEND = "          strategy: DontLend # neither lends nor borrows"
+CHANNELS = "  platform_channel: gpu-platform\n"
+ZONE = "    time_zone: UTC # of days, weeks and the digest\n"
 ENDPOINT = re.findall(r"https://aps\S+", TEXT)[0]
 
 
 def edited(old: str, new: str, text: str = TEXT) -> str:
     assert text.count(old) == 1, f"{old!r} must name one place"
     return text.replace(old, new)
+
+
+def alerting(body: str) -> str:
+    """The example with a block of alerting."""
+    return edited(ZONE, f"{ZONE}    alerting:\n{body}")
+
+
+def slack(body: str) -> str:
+    return edited(CHANNELS, CHANNELS + body)
+
+
+def added(text: str) -> int:
+    """The last line of a text that the example does not have, from 1."""
+    known = set(TEXT.splitlines())
+    return max(n for n, line in enumerate(text.splitlines(), 1) if line not in known)
 
 
 def faults(path: Path, text: str) -> tuple[str, ...]:

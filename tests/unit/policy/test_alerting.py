@@ -13,19 +13,7 @@ from steward.cluster.policy import (
     QuietHours,
     Severity,
 )
-from tests.unit.policy.documents import EXAMPLE, edited, faults
-
-CHANNELS = "  platform_channel: gpu-platform\n"
-ZONE = "    time_zone: UTC # of days, weeks and the digest\n"
-
-
-def alerting(body: str) -> str:
-    """The example with a block of alerting."""
-    return edited(ZONE, f"{ZONE}    alerting:\n{body}")
-
-
-def slack(body: str) -> str:
-    return edited(CHANNELS, CHANNELS + body)
+from tests.unit.policy.documents import EXAMPLE, ZONE, added, alerting, edited, faults, slack
 
 
 def resolved(path: Path, text: str) -> Alerting:
@@ -36,7 +24,23 @@ def resolved(path: Path, text: str) -> Alerting:
 def test_the_example_tells_everything_at_once_and_escalates_after_thirty_minutes() -> None:
     policy = load(EXAMPLE)
     assert policy.clusters[0].alerting == Alerting(escalation=Escalation(after_minutes=30))
-    assert policy.people == People()
+    assert policy.people == People(users={}, lookup=False, exempters=())
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("{}", Alerting()),
+        ("{escalation: {}}", Alerting()),
+        ("{daily_cap: 0, reminder: never, mention_owners: never}", Alerting()),
+        ("{escalation: {mention: here}}", Alerting(escalation=Escalation(mention="here"))),
+        ("{mention_owners: warn}", Alerting(mention_owners=Severity.WARN)),
+    ],
+)
+def test_what_a_block_leaves_out_is_as_without_the_block(
+    path: Path, body: str, expected: Alerting
+) -> None:
+    assert resolved(path, edited(ZONE, f"{ZONE}    alerting: {body}\n")) == expected
 
 
 def test_every_key_has_its_meaning(path: Path) -> None:
@@ -121,7 +125,7 @@ def test_addresses_compare_in_lower_case(path: Path) -> None:
             alerting('      quiet_hours: [{from: "20:00"}]\n'),
             "clusters[0].alerting.quiet_hours[0].to",
             "is missing",
-            "",
+            "add it: Last minute, HH:MM",
         ),
         (
             alerting("      holidays: [2026-02-30]\n"),
@@ -132,14 +136,14 @@ def test_addresses_compare_in_lower_case(path: Path) -> None:
         (
             alerting("      daily_cap: -1\n"),
             "clusters[0].alerting.daily_cap",
-            "-1",
-            "",
+            "-1: it should be greater than or equal to 0",
+            "expected: Most new cards of severity warn a team and day, 0 to 1000",
         ),
         (
             alerting("      mention_owners: info\n"),
             "clusters[0].alerting.mention_owners",
             '"info" is not allowed',
-            "",
+            "allowed are page, warn, never",
         ),
         (
             alerting("      escalation: {after: 1m}\n"),
@@ -152,6 +156,18 @@ def test_addresses_compare_in_lower_case(path: Path) -> None:
             "clusters[0].alerting.escalation.channel",
             "there is no channel gpu-platfrm",
             "did you mean gpu-platform?",
+        ),
+        (
+            alerting("      escalation: {chanel: gpu-platform}\n"),
+            "clusters[0].alerting.escalation.chanel",
+            "is not a known key",
+            "did you mean channel?",
+        ),
+        (
+            alerting("      escalation: {mention: C0GPUPLATF01}\n"),
+            "clusters[0].alerting.escalation.mention",
+            '"C0GPUPLATF01" is not somebody whom a message can mention',
+            "write a user id",
         ),
         (
             alerting("      escalation: {mention: everyone}\n"),
@@ -172,6 +188,24 @@ def test_addresses_compare_in_lower_case(path: Path) -> None:
             "copy it from the member's profile",
         ),
         (
+            slack("  users: {ana: U0ANA}\n"),
+            "slack.users.ana",
+            '"ana" is not an address',
+            "write one such as",
+        ),
+        (
+            slack("  lookup_user: true\n"),
+            "slack.lookup_user",
+            "is not a known key",
+            "did you mean lookup_users?",
+        ),
+        (
+            slack("  lookup_users: yes\n"),
+            "slack.lookup_users",
+            '"yes": it should be a valid boolean',
+            "expected: Whether addresses that users lacks are looked up",
+        ),
+        (
             slack("  users: {ana@example.com: U0ANA, Ana@example.com: U0ANB}\n"),
             "slack.users.Ana@example.com",
             "Ana@example.com is ana@example.com in another case",
@@ -185,13 +219,14 @@ def test_addresses_compare_in_lower_case(path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_one_fault_at_its_key_with_its_remedy(
+def test_a_mistake_is_one_fault_at_its_line_and_key_with_its_remedy(
     path: Path, text: str, key: str, message: str, remedy: str
 ) -> None:
     (fault,) = faults(path, text)
-    assert f": {key}: " in fault
-    assert message in fault
-    assert remedy in fault.split("; ", 1)[-1]
+    what, how = fault.split("; ", 1)
+    assert what.startswith(f"{path}:{added(text)}: {key}: ")
+    assert message in what
+    assert remedy in how
 
 
 @pytest.mark.parametrize("reminder", ["never", "1h"])

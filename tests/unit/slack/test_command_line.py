@@ -17,6 +17,7 @@ from steward.slack.text import escape
         ("idle research in ml-2", Asked(name="idle", words=("research",), cluster="ml-2")),
         ("status in ml-2", Asked(name="status", cluster="ml-2")),
         ("snooze 3f9a2c1b0d 4h", Asked(name="snooze", words=("3f9a2c1b0d", "4h"))),
+        ("ack `3f9a2c1b0d`", Asked(name="ack", words=("3f9a2c1b0d",))),
         (
             "exempt 3f9a2c1b0d 7d warm pool  in December",
             # The reason is the rest, whatever words it ends with.

@@ -207,6 +207,9 @@ def test_evidence_and_commands_are_handed_to_run_command() -> None:
         {"ssl_check": "1", "token": "x"},
         {"payload": "not json"},
         {"payload": "[]"},
+        {"payload": "[" * 100_000},  # nests deeper than anybody reads
+        {"payload": press("acknowledge")["payload"].replace("ana", "\\ud800")},  # half a character
+        submit(card="\ud800"),
         {"payload": '{"type":"shortcut"}'},
         {"payload": '{"type":"block_actions","user":{"id":"U1"},"actions":[]}'},
         {"payload": '{"type":"block_actions","user":{"id":"U1"},"actions":[7]}'},
@@ -226,6 +229,14 @@ def test_what_is_signed_and_not_understood_changes_nothing(form: Any) -> None:
     done = rig.answer(post(form))
     assert (done["statusCode"], done["body"]) == (200, "")
     assert not [*rig.actions, *rig.commands, *rig.opened]
+
+
+@pytest.mark.parametrize("body", ["{", "[" * 100_000, '{"type":"event_callback"}', "7", ""])
+def test_json_that_is_no_check_changes_nothing(body: str) -> None:
+    event = post(body)
+    event["headers"]["content-type"] = "application/json"
+    done = Rig().answer(event)
+    assert (done["statusCode"], done["body"]) == (200, "")
 
 
 def test_slack_may_check_the_address() -> None:

@@ -65,6 +65,20 @@ class Rig:
             clock=self.clock,
         )
 
+    def later(self, time: str, *findings: Finding) -> None:
+        self.clock.at = at(time)
+        evaluation = an_evaluation(time, *findings)
+        self.evaluations.put(evaluation)
+        reconcile(
+            evaluation,
+            policy=self.policy,
+            alerts=self.alerts,
+            messenger=FakeSlack(self.clock),
+            directory=FakeDirectory(),
+            pager=FakePager(),
+            clock=self.clock,
+        )
+
     def act(self, action: CardAction) -> None:
         self.actions.append(action)
 
@@ -100,7 +114,7 @@ def test_status_says_what_is_open_and_what_was_never_seen() -> None:
     assert "*ml-shared-01*, looked at" in told
     assert "1 open, 0 of them page" in told
     assert f"• :warning: 1 of 8 GPUs idle · research · job sweep-a · `{CARD}`" in told
-    assert "*ml-other*, never looked at yet: all quiet\nNothing of it can be told" in told
+    assert "*ml-other*, never looked at yet: no card is open\nNothing of it can be told" in told
 
 
 def test_quiet_is_not_health_where_nothing_could_be_read() -> None:
@@ -208,8 +222,9 @@ def test_a_card_that_is_none_is_said_and_changes_nothing() -> None:
     told = rig.ask(f"ack {CARD[:-1]}x")
     assert f"Near to it: `{CARD}`" in told
     assert rig.actions == []
-    assert "There is no card `x`." in rig.ask("evidence ml-shared-01/x")
-    assert "There is no card `x`." in rig.ask("evidence gone/x")
+    assert "There is no card `x`" in rig.ask("evidence ml-shared-01/x")
+    assert "There is no card `x`" in rig.ask("evidence gone/x")
+    assert f"Near to it: `{CARD}`" in rig.ask(f"evidence ml-shared-01/{CARD[:-1]}x")
 
 
 def test_an_unknown_cluster_names_those_that_are_near() -> None:
@@ -266,3 +281,60 @@ def test_a_cluster_that_is_named_needs_no_look_at_its_cards() -> None:
     rig = Rig()
     assert rig.ask("ack 3f9a2c1b0d in ml-other") == ""
     assert [(a.cluster, a.card) for a in rig.actions] == [("ml-other", "3f9a2c1b0d")]
+
+
+def test_an_old_card_does_not_show_the_evidence_of_a_new_incident() -> None:
+    rig = Rig(a_finding())
+    for time in ("12:05", "12:15", "12:30"):
+        rig.later(time)
+    rig.later("15:00", a_finding(since=at("14:00")))  # more than an hour after: another card
+    told = rig.ask(f"evidence ml-shared-01/{CARD}")
+    assert "None of its alerts is open any more." in told
+    assert "GPU-1" not in told
+    new = card_id("ml-shared-01", f"job|{SUBJECT}|20261105T150000Z")
+    assert "GPU-1" in rig.ask(f"evidence ml-shared-01/{new}")
+
+
+def test_an_unknown_team_is_never_told_that_it_has_no_idle_gpus() -> None:
+    told = Rig(a_finding()).ask("idle reserch")
+    assert told == "There is no team `reserch`: `research`"
+
+
+def test_idleness_that_could_not_be_judged_is_not_told_as_none() -> None:
+    told = Rig(unknown=(an_unknown(),)).ask("idle").splitlines()
+    assert told[1] == "Not judged, of all teams: 1 subjects, `/gpu status` says more"
+    assert told[2] == "*ml-other*, never looked at yet: idleness cannot be told"
+
+
+def test_why_does_not_say_that_nothing_is_found_where_nothing_was_looked_at() -> None:
+    told = Rig(a_finding()).ask("why sweep-a in ml-other")
+    assert told.startswith("Nothing can be told of `sweep-a`: there is no evaluation.")
+
+
+def test_why_of_an_unmentioned_job_names_what_could_not_be_read() -> None:
+    blind = an_unknown(subject="kubernetes/pods", reason=UnknownReason.DENIED, blind=True)
+    told = Rig(unknown=(blind,)).ask("why rerank in ml-shared-01")
+    assert "Could not be read: `kubernetes/pods` (denied)" in told
+
+
+def test_what_was_looked_at_long_ago_says_how_long() -> None:
+    rig = Rig(a_finding())
+    rig.clock.at = at("12:15")  # three ticks of five minutes: not yet late
+    assert "ago" not in rig.ask("status in ml-shared-01")
+    rig.clock.at = at("18:00")
+    for command in ("status", "idle", "digest", "team research", "why sweep-a"):
+        assert "*6 h 00 min ago*" in rig.ask(f"{command} in ml-shared-01")
+
+
+def test_parts_that_could_not_be_read_are_counted_where_they_are_not_named() -> None:
+    blind = tuple(an_unknown(subject=f"part-{n:02}", blind=True) for n in range(12))
+    told = Rig(unknown=blind).ask("status in ml-shared-01")
+    assert "`part-07` (low_coverage), +4 more" in told
+
+
+def test_lists_of_evidence_are_shown_to_their_end() -> None:
+    jobs = [f"Job/ml/number-{n:03}" for n in range(200)]
+    told = Rig(a_finding(evidence={**a_finding().evidence, "jobs": jobs})).ask(
+        f"evidence ml-shared-01/{CARD}"
+    )
+    assert all(f"• `{job}`" in told for job in jobs)

@@ -3,7 +3,6 @@
 import re
 from datetime import datetime, time, timedelta
 from enum import StrEnum
-from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -84,6 +83,8 @@ def end_of(span: str, now: datetime, zone: str) -> datetime:
     """
     text = span.strip().lower()
     if text == MONDAY:
+        from zoneinfo import ZoneInfo  # noqa: PLC0415 - answer_slack needs spans' form, and no zones
+
         local = now.astimezone(ZoneInfo(zone))
         day = local.date() + timedelta(days=-local.weekday() % 7)
         at = datetime.combine(day, time(9), local.tzinfo)

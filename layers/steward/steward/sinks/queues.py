@@ -20,6 +20,7 @@ from steward.errors import ConfigError
 
 if TYPE_CHECKING:
     from boto3 import Session
+    from botocore.config import Config
     from types_boto3_sqs import SQSClient
 
     from steward.alerts.actions import CardAction
@@ -53,10 +54,17 @@ class Sender(Protocol):
 
 
 class SqsClients:
-    """One client a region, made when first needed: the queues of many spokes share it."""
+    """One client a region, made when first needed: the queues of many spokes share it.
 
-    def __init__(self, session: Session) -> None:
+    Parameters
+    ----------
+    limits : Config
+        How long a call may take, and how often it is made.
+    """
+
+    def __init__(self, session: Session, limits: Config = CLIENT_LIMITS) -> None:
         self._session = session
+        self._limits = limits
         self._clients: dict[str | None, SQSClient] = {}
 
     def reaching(self, url: str) -> SQSClient:
@@ -65,7 +73,7 @@ class SqsClients:
         region = found[1] if found else None
         if region not in self._clients:
             self._clients[region] = self._session.client(
-                "sqs", region_name=region, config=CLIENT_LIMITS
+                "sqs", region_name=region, config=self._limits
             )
         return self._clients[region]
 

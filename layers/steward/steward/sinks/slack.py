@@ -10,6 +10,7 @@ from steward.alerts.model import Attempt, Posted
 from steward.cluster.figures import stamp
 from steward.settings import Settings
 from steward.sinks.slack_api import TIMEOUT_SECONDS, SlackApi
+from steward.sinks.slack_secret import SlackSecret
 
 if TYPE_CHECKING:
     from boto3 import Session
@@ -56,7 +57,8 @@ class SlackMessenger:
         *,
         timeout_seconds: int = TIMEOUT_SECONDS,
     ) -> None:
-        self._api = SlackApi(session, settings, clock, timeout_seconds=timeout_seconds)
+        secret = SlackSecret(session, settings.slack_secret, clock)
+        self._api = SlackApi(secret, settings, timeout_seconds=timeout_seconds)
 
     def post(self, message: Mapping[str, Any], attempt: Attempt) -> Posted:
         """Post a message; see the port for what it raises.

@@ -19,10 +19,7 @@ from steward.sinks.slack_answers import refusal
 from steward.sinks.slack_secret import SlackSecret
 
 if TYPE_CHECKING:
-    from boto3 import Session
     from slack_sdk import WebClient
-
-    from steward.ports import Clock
 
 TIMEOUT_SECONDS = 5
 
@@ -43,25 +40,22 @@ class SlackApi:
 
     Parameters
     ----------
-    session : boto3.Session
-        For Secrets Manager, where the bot token lies.
+    secret : SlackSecret
+        Gives the bot token.
     settings : Settings
-        Names the secret. With `local_endpoint` the rig is called in Slack's place.
-    clock : Clock
-        Tells how old the token is.
+        With `local_endpoint` the rig is called in Slack's place.
     timeout_seconds : int
         Of one call: connecting, and each wait for bytes.
     """
 
     def __init__(
         self,
-        session: Session,
+        secret: SlackSecret,
         settings: Settings,
-        clock: Clock,
         *,
         timeout_seconds: int = TIMEOUT_SECONDS,
     ) -> None:
-        self._secret = SlackSecret(session, settings.slack_secret, clock)
+        self._secret = secret
         local = settings.local_endpoint
         self._base_url = f"{local}/slack/api/" if local else "https://slack.com/api/"
         self._timeout_seconds = timeout_seconds

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from steward.alerts.errors import MessageGoneError, UnknownOutcomeError
 from steward.settings import Settings
 from steward.sinks.slack_api import SlackApi
+from steward.sinks.slack_secret import SlackSecret
 
 if TYPE_CHECKING:
     from boto3 import Session
@@ -32,7 +33,8 @@ class SlackDirectory:
     """
 
     def __init__(self, session: Session, settings: Settings, clock: Clock) -> None:
-        self._api = SlackApi(session, settings, clock)
+        secret = SlackSecret(session, settings.slack_secret, clock)
+        self._api = SlackApi(secret, settings)
 
     def user_of(self, email: str) -> str | None:
         """Return the id of the member with an e-mail address.

@@ -12,6 +12,7 @@ from steward.errors import StewardError
 
 if TYPE_CHECKING:
     from boto3 import Session
+    from botocore.config import Config
 
     from steward.ports import Clock
 
@@ -30,10 +31,15 @@ class SlackSecret:
         Name or ARN of the secret.
     clock : Clock
         Tells how old what was read is.
+    limits : Config
+        How long a call may take, and how often it is made.
     """
 
-    def __init__(self, session: Session, secret: str, clock: Clock) -> None:
+    def __init__(
+        self, session: Session, secret: str, clock: Clock, limits: Config = CLIENT_LIMITS
+    ) -> None:
         self._session = session
+        self._limits = limits
         self._secret = secret
         self._clock = clock
         self._known: tuple[datetime, dict[str, str]] | None = None
@@ -71,7 +77,7 @@ class SlackSecret:
     def _fetch(self) -> dict[str, str]:
         if not self._secret:
             raise CredentialsError("no Slack secret is configured: set SLACK_SECRET to its name")
-        client = self._session.client("secretsmanager", config=CLIENT_LIMITS)
+        client = self._session.client("secretsmanager", config=self._limits)
         try:
             with aws_call(f"read secret {self._secret}"):
                 answer = client.get_secret_value(SecretId=self._secret)

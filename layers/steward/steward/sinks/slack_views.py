@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steward.settings import Settings
 from steward.sinks.slack_api import SlackApi
-
-if TYPE_CHECKING:
-    from boto3 import Session
-
-    from steward.ports import Clock
+from steward.sinks.slack_secret import SlackSecret
 
 TIMEOUT_SECONDS = 2
 """Slack waits three seconds for whoever opens it, and the trigger lives no longer."""
@@ -22,16 +18,14 @@ class SlackDialogs:
 
     Parameters
     ----------
-    session : boto3.Session
-        For Secrets Manager, where the bot token lies.
+    secret : SlackSecret
+        Gives the bot token.
     settings : Settings
-        Names the secret. With `local_endpoint` the rig is called in Slack's place.
-    clock : Clock
-        Tells how old the token is.
+        With `local_endpoint` the rig is called in Slack's place.
     """
 
-    def __init__(self, session: Session, settings: Settings, clock: Clock) -> None:
-        self._api = SlackApi(session, settings, clock, timeout_seconds=TIMEOUT_SECONDS)
+    def __init__(self, secret: SlackSecret, settings: Settings) -> None:
+        self._api = SlackApi(secret, settings, timeout_seconds=TIMEOUT_SECONDS)
 
     def open(self, trigger_id: str, view: Mapping[str, Any]) -> None:
         """Open a view for whoever pressed.

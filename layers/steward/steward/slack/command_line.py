@@ -61,7 +61,8 @@ def parse(text: str) -> Asked | Misunderstood:
     text : str
         Whatever was typed; nothing is help.
     """
-    words = text.split()
+    # A name that is copied from a card brings its backticks along.
+    words = text.replace("`", " ").split()
     name = words[0].lower() if words else "help"
     if name not in USAGES and name not in _HIDDEN:
         near = get_close_matches(name, USAGES, n=1)

@@ -133,15 +133,15 @@ class _Run:
         state = self._alerts.load(name)
         key = self._evaluations.find(name, state.at) if state.at else None
         evaluation = self._evaluations.get(key) if key else None
-        return ClusterView(policy=cluster, state=state, evaluation=evaluation)
+        return ClusterView(now=self._now, policy=cluster, state=state, evaluation=evaluation)
 
     def _evidence(self, place: str) -> list[str]:
         cluster, _, short = place.rpartition("/")
         if self._policy.cluster(cluster) is None:
-            return [f"There is no card {code(short)}."]
+            return self._unknown_card(short)
         view = self._view(cluster)
         card = view.state.card_named(short)
-        return evidence.evidence(view, card) if card else [f"There is no card {code(short)}."]
+        return evidence.evidence(view, card) if card else self._unknown_card(short)
 
     def _act(self, asked: Asked, command: Command) -> list[str]:
         short = asked.words[0].lower()

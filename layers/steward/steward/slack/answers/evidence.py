@@ -28,8 +28,14 @@ def _alert(alert: Alert) -> list[str]:
     lines += bullets([_device(each) for each in finding.evidence.get("accelerators") or ()])
     for name, value in sorted(finding.evidence.items()):
         if name != "accelerators" and value not in (None, [], {}):
-            lines.append(f"{safe(name)}: {code(_value(value), 700)}")
+            lines += _told(name, value)
     return lines
+
+
+def _told(name: str, value: Any) -> list[str]:
+    if not isinstance(value, list):
+        return [f"{safe(name)}: {code(_value(value), 700)}"]
+    return [f"{safe(name)}:", *bullets([code(_value(each), 700) for each in value])]
 
 
 def _device(device: Mapping[str, Any]) -> str:

@@ -1,18 +1,15 @@
 """`/gpu team <name>`: its cards, what was held back, and what else is said of it."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
-from steward.slack.answers.view import ClusterView, bullets, card_line, finding_title
-from steward.slack.text import code, safe
+from steward.slack.answers.view import ClusterView, bullets, card_line, finding_title, no_team
+from steward.slack.text import safe
 
 
 def team(views: Sequence[ClusterView], name: str) -> list[str]:
     """Say what stands of a team; of one that the policy lacks, which names are near."""
-    known = sorted({team.name for view in views for team in view.policy.teams})
-    if name not in known:
-        near = get_close_matches(name, known, n=3) or known[:5]
-        return [f"There is no team {code(name)}: {', '.join(map(code, near))}"]
+    if unknown := no_team(views, name):
+        return unknown
     return [line for view in views if view.policy.team_named(name) for line in _cluster(view, name)]
 
 

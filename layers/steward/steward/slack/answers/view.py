@@ -1,20 +1,27 @@
 """What answers are made from: a cluster's policy, what the reconciler knows, the newest evaluation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 
 import msgspec
 
 from steward.alerts.model import Alert, AlertState, Card, CardKind, ReconcilerState, card_id
+from steward.alerts.ranks import rank
 from steward.cluster.figures import stamp
 from steward.cluster.findings import Evaluation, Finding
 from steward.cluster.policy import ClusterPolicy
 from steward.slack.stories import title
-from steward.slack.text import code, when
+from steward.slack.text import code, duration, when
+
+OVERDUE_TICKS = 3
+"""So many ticks without an evaluation, and what is known may not be true any more."""
 
 
 class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     """One cluster; no evaluation where none was ever folded, or it is not kept any more."""
 
+    now: datetime
     policy: ClusterPolicy
     state: ReconcilerState
     evaluation: Evaluation | None
@@ -27,22 +34,26 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     def cards(self) -> list[Card]:
         """Cards that are not over, the most severe first."""
         cards = [c for c in self.state.cards.values() if c.kind is CardKind.CARD and _runs(c)]
-        return sorted(cards, key=lambda c: (c.severity != "page", c.severity, c.key))
+        return sorted(cards, key=lambda c: (-rank(c.severity), c.key))
 
     def alerts_of(self, card: Card) -> list[Alert]:
-        """Alerts of a card's problem that are open, those with the most GPUs first."""
-        group, _, _ = card.key.rpartition("|")
+        """Alerts of a card's incident that are open, those with the most GPUs first."""
         running = [
             alert
             for alert in self.state.alerts.values()
-            if alert.group == group and alert.state is AlertState.OPEN
+            if alert.state is AlertState.OPEN and _stands_on(alert, card)
         ]
         return sorted(running, key=lambda alert: (-alert.finding.gpus, alert.key))
 
     def looked_at(self) -> str:
         """Say when the cluster was looked at last."""
         at = self.state.at
-        return f"looked at {when(stamp(at))}" if at else "never looked at yet"
+        if at is None:
+            return "never looked at yet"
+        ago = self.now - at
+        overdue = ago > timedelta(minutes=OVERDUE_TICKS * self.policy.tick_minutes)
+        late = f" (*{duration(ago)} ago*: it may be otherwise by now)" if overdue else ""
+        return f"looked at {when(stamp(at))}{late}"
 
     def findings(self) -> tuple[Finding, ...]:
         """Give the findings of the newest evaluation, info included."""
@@ -81,6 +92,25 @@ def finding_title(finding: Finding) -> str:
 def bullets(lines: Iterator[str] | list[str]) -> list[str]:
     """Write lines as a list."""
     return [f"• {line}" for line in lines]
+
+
+def no_team(views: Sequence[ClusterView], name: str) -> list[str]:
+    """Say that no policy has a team, and which names are near; nothing where one has it."""
+    known = sorted({team.name for view in views for team in view.policy.teams})
+    if name in known:
+        return []
+    near = get_close_matches(name, known, n=3) or known[:5]
+    return [f"There is no team {code(name)}: {', '.join(map(code, near))}"]
+
+
+def _stands_on(alert: Alert, card: Card) -> bool:
+    """Tell by the incident as well: the group alone would show an old card a new one's alerts."""
+    group, _, began = card.key.rpartition("|")
+    return (
+        alert.group == group
+        and alert.incident is not None
+        and f"{alert.incident.astimezone(UTC):%Y%m%dT%H%M%SZ}" == began
+    )
 
 
 def _runs(card: Card) -> bool:

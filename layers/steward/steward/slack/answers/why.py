@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from steward.alerts.ranks import rank
 from steward.cluster.figures import stamp
 from steward.cluster.findings import Finding, Unknown
+from steward.slack.answers.status import unread
 from steward.slack.answers.view import ClusterView, finding_title
 from steward.slack.text import code, code_block, dollars, hours, safe, when
 
@@ -20,6 +22,7 @@ def why(views: Sequence[ClusterView], job: str) -> list[str]:
     lines: list[str] = []
     for view in views:
         found = [f for f in view.findings() if names(f.subject, job)]
+        found.sort(key=lambda finding: -rank(finding.severity))
         unknown = [u for u in _unknown(view) if names(u.subject, job)]
         if found or unknown:
             lines.append(f"*{safe(view.name)}*, {view.looked_at()}")
@@ -55,6 +58,10 @@ def _nothing(views: Sequence[ClusterView], job: str) -> list[str]:
     }
     short = {subject.rpartition("/")[2]: subject for subject in sorted(known)}
     near = [short[name] for name in get_close_matches(job.rpartition("/")[2], short, n=3)]
-    lines = [f"Nothing is said of {code(job)}: no detector finds anything about it."]
-    lines += [f"{safe(view.name)}: {view.looked_at()}" for view in views]
+    seen = any(view.evaluation for view in views)
+    told = "Nothing is said of {}: no detector finds anything about it."
+    untold = "Nothing can be told of {}: there is no evaluation."
+    lines = [(told if seen else untold).format(code(job))]
+    for view in views:
+        lines += [f"{safe(view.name)}: {view.looked_at()}", *unread(view)]
     return lines + ([f"Near to it: {', '.join(map(code, near))}"] if near else [])
