@@ -21,6 +21,7 @@ from steward.alerts.model import (
     CardKind,
     ReconcilerState,
     card_id,
+    card_key,
 )
 from steward.alerts.ranks import rank
 from steward.alerts.revisions import revision
@@ -64,8 +65,8 @@ def lay_out(state: ReconcilerState, cluster: ClusterPolicy, now: datetime) -> di
         return state.cards
     incidents: dict[str, list[Alert]] = {}
     for alert in state.alerts.values():
-        if alert.incident is not None:
-            incidents.setdefault(_key(alert, alert.incident), []).append(alert)
+        if (key := card_key(alert)) is not None:
+            incidents.setdefault(key, []).append(alert)
     before = {key: card for key, card in state.cards.items() if card.kind is CardKind.CARD}
     layout = _Layout(state=state, cluster=cluster, at=at, now=now, inhibition=Inhibition(incidents))
     followed = [
@@ -131,10 +132,6 @@ def flapping(card: Card, alerts: Iterable[Alert], at: datetime) -> bool:
     if card.ended is not None:
         changed = max(card.ended, *(alert.last_seen for alert in alerts))
     return len(recent) >= FLAPS and at - changed < REOPEN
-
-
-def _key(alert: Alert, incident: datetime) -> str:
-    return f"{alert.group}|{incident.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def _forgotten(card: Card | None, now: datetime) -> bool:

@@ -1,7 +1,7 @@
 """An alert is a finding's life; a card is what Slack shows of some alerts."""
 
 import hashlib
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -97,6 +97,13 @@ def group_of(finding: Finding) -> str:
         case "telemetry" | "steward":
             return f"{finding.detector}|{finding.reason}"
     return f"{finding.detector}|{finding.subject}"
+
+
+def card_key(alert: Alert) -> str | None:
+    """Name the card that an alert stands on: its group and incident; None before it has opened."""
+    if alert.incident is None:
+        return None
+    return f"{alert.group}|{alert.incident.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,12 +1,20 @@
 """What answers are made from: a cluster's policy, what the reconciler knows, the newest evaluation."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 
 import msgspec
 
-from steward.alerts.model import Alert, AlertState, Card, CardKind, ReconcilerState, card_id
+from steward.alerts.model import (
+    Alert,
+    AlertState,
+    Card,
+    CardKind,
+    ReconcilerState,
+    card_id,
+    card_key,
+)
 from steward.alerts.ranks import rank
 from steward.cluster.figures import stamp
 from steward.cluster.findings import Evaluation, Finding
@@ -41,7 +49,7 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
         running = [
             alert
             for alert in self.state.alerts.values()
-            if alert.state is AlertState.OPEN and _stands_on(alert, card)
+            if alert.state is AlertState.OPEN and card_key(alert) == card.key
         ]
         return sorted(running, key=lambda alert: (-alert.finding.gpus, alert.key))
 
@@ -101,16 +109,6 @@ def no_team(views: Sequence[ClusterView], name: str) -> list[str]:
         return []
     near = get_close_matches(name, known, n=3) or known[:5]
     return [f"There is no team {code(name)}: {', '.join(map(code, near))}"]
-
-
-def _stands_on(alert: Alert, card: Card) -> bool:
-    """Tell by the incident as well: the group alone would show an old card a new one's alerts."""
-    group, _, began = card.key.rpartition("|")
-    return (
-        alert.group == group
-        and alert.incident is not None
-        and f"{alert.incident.astimezone(UTC):%Y%m%dT%H%M%SZ}" == began
-    )
 
 
 def _runs(card: Card) -> bool:
