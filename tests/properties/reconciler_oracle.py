@@ -68,6 +68,8 @@ class Story:
     on: bool = False
     ended: datetime | None = None
     looks: tuple[str, ...] = ()
+    standing: str = "open"
+    alive: bool = False
 
     @property
     def told(self) -> bool:
@@ -95,18 +97,23 @@ def stories(subjects: Sequence[Iterable[Sight]]) -> list[tuple[Story, str]]:
         for track, sight in zip(tracks, moment, strict=True):
             track.see(sight)
         _follow(found, tracks, last)
-    return [(story, _standing(story, tracks, last, newest=story is found[-1])) for story in found]
+        for story in found:
+            story.standing = _standing(story, tracks, last, newest=story is found[-1])
+    return [(story, story.standing) for story in found]
 
 
 def _follow(found: list[Story], tracks: list[Track], at: datetime) -> None:
     running = [track for track in tracks if track.on]
     story = found[-1] if found else None
-    if running and (story is None or (not story.on and not _recent(story, tracks, at))):
+    if running and (story is None or (not story.alive and not _recent(story, tracks, at))):
         story = Story(begun=at)
         found.append(story)
     if story is None:
         return
+    story.alive = bool(running)
     loud = any(track.loudness for track in running)
+    if story.told and story.standing == "resolved" and not loud:
+        return  # what came after is digest material, and so is what is left
     if (running and not story.on and (story.told or loud)) or (running and not story.told and loud):
         story.openings.append(at)
     story.on = bool(running)
@@ -116,7 +123,8 @@ def _follow(found: list[Story], tracks: list[Track], at: datetime) -> None:
 
 
 def _recent(story: Story, tracks: list[Track], at: datetime) -> bool:
-    signs = [story.ended, *(track.seen for track in tracks if track.seen != at)]
+    signs = [story.ended, *(track.ended for track in tracks)]
+    signs += [track.seen for track in tracks if track.seen != at]
     return at - max(sign for sign in signs if sign is not None) <= HOUR
 
 

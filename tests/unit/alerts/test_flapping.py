@@ -113,3 +113,12 @@ def test_an_exemption_ends_it_at_once() -> None:
         "reason": "known",
         "until": "2026-11-06T14:11:00Z",
     }
+
+
+def test_what_comes_back_as_digest_material_opens_no_card_again() -> None:
+    quiet = a_finding(severity=Severity.INFO)
+    line = Timeline().play(an_evaluation("12:00", a_finding()), an_evaluation("12:10"))
+    line.play(an_evaluation("12:30", quiet))
+    assert (line.card.content["state"], line.notes) == ("resolved", [])
+    line.play(an_evaluation("12:35", a_finding()))  # and loud again, within the hour
+    assert (line.card.content["state"], line.notes) == ("open", [("reopened", "12:35")])

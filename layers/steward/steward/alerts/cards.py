@@ -167,14 +167,14 @@ class _Layout:
         running = [alert for alert in alerts if alert.state is AlertState.OPEN]
         if before is None:
             news = [alert for alert in alerts if alert.resolved in {None, self._at}]
-            silent = all(alert.finding.severity is Severity.INFO for alert in news)
-            if silent or self._inhibition.hides(key, alerts):
+            if not any(map(_loud, news)) or self._inhibition.hides(key, alerts):
                 return None
             before = Card(key=key, channel="", severity="", content={}, desired="")
         elif not alerts:
             return before if before.closed else orphaned(before, self._at)
-        elif before.closed and not running:
-            return before
+        elif before.content["state"] == "resolved" and not any(map(_loud, running)):
+            # Over, and what is left or came after is digest material.
+            return before if before.closed or running else self._moved(before, alerts, running)
         return self._moved(before, alerts, running)
 
     def _moved(self, card: Card, alerts: Sequence[Alert], running: Sequence[Alert]) -> Card:
@@ -256,6 +256,10 @@ def _flaps(card: Card, content: dict[str, Any]) -> dict[str, Any]:
     running = {**content["running"], "openings": card.times}
     since = known or {"since": stamp(card.openings[0])}
     return {**frozen, **ended, "running": running, "flapping": since}
+
+
+def _loud(alert: Alert) -> bool:
+    return alert.finding.severity is not Severity.INFO
 
 
 def _handed_over(running: Sequence[Alert], at: datetime) -> bool:
