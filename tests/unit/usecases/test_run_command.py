@@ -12,6 +12,7 @@ from steward.alerts.model import card_id
 from steward.cluster.accelerators import UnknownReason
 from steward.cluster.findings import Finding
 from steward.cluster.policy import Policy, Severity
+from steward.errors import PermanentError
 from steward.slack.commands import Command
 from steward.stores.bucket import Evaluations
 from steward.stores.state import Alerts
@@ -126,7 +127,14 @@ def test_quiet_is_not_health_where_nothing_could_be_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "job", ["rerank", "RERANK", "hyperpod-ns-research/rerank", "Job/hyperpod-ns-research/rerank"]
+    "job",
+    [
+        "job/hyperpod-ns-research/RERANK",
+        "rerank",
+        "RERANK",
+        "hyperpod-ns-research/rerank",
+        "Job/hyperpod-ns-research/rerank",
+    ],
 )
 def test_why_tells_the_sentence_and_kueues_words_of_a_job_however_it_is_named(job: str) -> None:
     told = Rig(a_finding(), PENDING).ask(f"why {job}")
@@ -338,3 +346,32 @@ def test_lists_of_evidence_are_shown_to_their_end() -> None:
         f"evidence ml-shared-01/{CARD}"
     )
     assert all(f"• `{job}`" in told for job in jobs)
+
+
+def test_a_long_answer_that_breaks_off_is_not_begun_again() -> None:
+    devices = [{"node": "hyperpod-i-0a", "uuid": f"GPU-{n:036}"} for n in range(500)]
+    rig = Rig(a_finding(evidence={**a_finding().evidence, "accelerators": devices}))
+    taken = rig.responder.respond
+
+    def respond(url: str, message: Any) -> None:
+        if len(rig.responder.answers) == 2:
+            raise NotAcceptedError("503")
+        taken(url, message)
+
+    rig.responder.respond = respond  # type: ignore[method-assign]
+    assert rig.run(f"evidence ml-shared-01/{CARD}")["answered"] is False
+    assert (
+        len(rig.responder.answers) == 2
+    )  # an address takes five: the rest is for another question
+
+
+def test_an_evaluation_that_cannot_be_read_silences_one_cluster_only() -> None:
+    rig = Rig(a_finding())
+
+    def broken(key: str) -> Any:
+        raise PermanentError(f"{key}: schema 9")
+
+    rig.evaluations.get = broken  # type: ignore[method-assign]
+    told = rig.ask("status")
+    assert "Nothing of it can be told: there is no evaluation that can be read." in told
+    assert "*ml-other*" in told

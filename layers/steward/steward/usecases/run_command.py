@@ -66,14 +66,14 @@ def run_command(
     asked = parse(command.text)
     lines = [asked.why] if isinstance(asked, Misunderstood) else run.lines(asked, command)
     name = "misunderstood" if isinstance(asked, Misunderstood) else asked.name
-    try:
-        for message in pages(lines) if lines else ():
+    for number, message in enumerate(pages(lines) if lines else ()):
+        try:
             responder.respond(command.response_url, message)
-    except RetryableError:
-        raise
-    except PermanentError as error:
-        logger.warning("an answer was not delivered", command=command.id, error=str(error))
-        return {"command": name, "answered": False, "reason": str(error)}
+        except (PermanentError, RetryableError) as error:
+            if number == 0 and isinstance(error, RetryableError):
+                raise  # nothing of it was shown: once more, from the beginning
+            logger.warning("an answer was not delivered", command=command.id, error=str(error))
+            return {"command": name, "answered": False, "reason": str(error)}
     return {"command": name, "answered": bool(lines)}
 
 
@@ -132,7 +132,11 @@ class _Run:
             raise PermanentError(f"cluster {name} is not in the policy")
         state = self._alerts.load(name)
         key = self._evaluations.find(name, state.at) if state.at else None
-        evaluation = self._evaluations.get(key) if key else None
+        evaluation = None
+        try:
+            evaluation = self._evaluations.get(key) if key else None
+        except PermanentError as error:  # of one cluster: the others are answered for
+            logger.error("an evaluation cannot be read", evaluation=key, error=str(error))
         return ClusterView(now=self._now, policy=cluster, state=state, evaluation=evaluation)
 
     def _evidence(self, place: str) -> list[str]:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from steward.slack.limits import shorten
 from steward.slack.replies import ephemeral
-from steward.slack.text import cut, length, number
+from steward.slack.text import length, number
 
 MESSAGES = 4
 """One fewer than a response address takes: the fifth is left for whoever answers next."""
@@ -20,7 +21,7 @@ def pages(lines: Sequence[str]) -> list[dict[str, Any]]:
     room = LONGEST
     rest = list(lines)
     while rest:
-        line = cut(rest[0], LONGEST)
+        line = shorten(rest[0], LONGEST)
         if page and length(line) + 1 > room:
             if len(texts) == MESSAGES - 1:
                 break

@@ -32,7 +32,7 @@ def _cluster(view: ClusterView) -> list[str]:
 def blind_spots(view: ClusterView) -> list[str]:
     """Say what could not be judged: quiet there is no health."""
     if view.evaluation is None:
-        return ["Nothing of it can be told: there is no evaluation."]
+        return ["Nothing of it can be told: there is no evaluation that can be read."]
     workloads = {line.subject for line in view.evaluation.unknown if not line.blind}
     lines = unread(view)
     if workloads:

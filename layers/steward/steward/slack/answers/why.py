@@ -33,7 +33,7 @@ def why(views: Sequence[ClusterView], job: str) -> list[str]:
 
 def names(subject: str, job: str) -> bool:
     """Tell whether a subject is the job: all of it, or its last parts."""
-    return subject == job or subject.lower().endswith(f"/{job.lower()}")
+    return f"/{subject}".lower().endswith(f"/{job.lower()}")
 
 
 def _unknown(view: ClusterView) -> tuple[Unknown, ...]:
