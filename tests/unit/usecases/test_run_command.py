@@ -353,10 +353,10 @@ def test_a_long_answer_that_breaks_off_is_not_begun_again() -> None:
     rig = Rig(a_finding(evidence={**a_finding().evidence, "accelerators": devices}))
     taken = rig.responder.respond
 
-    def respond(url: str, message: Any) -> None:
+    def respond(response_url: str, message: Any) -> None:
         if len(rig.responder.answers) == 2:
             raise NotAcceptedError("503")
-        taken(url, message)
+        taken(response_url, message)
 
     rig.responder.respond = respond  # type: ignore[method-assign]
     assert rig.run(f"evidence ml-shared-01/{CARD}")["answered"] is False
