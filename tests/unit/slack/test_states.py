@@ -164,6 +164,13 @@ def note(kind: str, **changes: Any) -> dict[str, Any]:
             f"<!subteam^S0ONCALL> :rotating_light: *Nobody has acknowledged this page*\n{STORY}",
         ),
         (
+            # An edit of a reply that the channel shows: without its subject nobody knows what flaps.
+            note("flapping", broadcast=False, times=3),
+            ":left_right_arrow: *Flapping*: it opens and ends again and again, 3 times by "  # noqa: ISC004
+            f"{NOON}. The card stays open, and is edited at most once an hour, until it has come "
+            f"to rest for an hour.\n{STORY}",
+        ),
+        (
             note("louder", broadcast=True, about=content(severity="page")),
             ":chart_with_upwards_trend: *It got worse* since ana decided about it\n"  # noqa: ISC004
             ":rotating_light: 1 of 8 GPUs idle · research · job sweep-a",

@@ -96,7 +96,7 @@ def _hang(content: Mapping[str, Any]) -> Lines:
         seen = f" ({samples['present']} of {samples['expected']} samples)" if samples else ""
         pro.append(f"Coverage of that window {percent(coverage)}{seen}")
     for signal, count in silent.items():
-        name = signal.replace("_", " ")
+        name = safe(signal.replace("_", " "))
         contra.append(f"{name} tells nothing{_of(count, content['gpus']) or ' here'}")
     if count := evidence.get("not_judged"):
         contra.append(f"{number(count)} more of the job's GPUs: not judged yet")

@@ -20,6 +20,9 @@ _LINES = {
     "handed_over": ":grey_question: *Could not be judged for a day*: left to the weekly digest until it can",
 }
 
+_ALONE = frozenset({"flapping"})
+"""Written over a reply that the channel shows already, so it names its subject as that one did."""
+
 
 def render_note(content: Mapping[str, Any]) -> dict[str, Any]:
     """Render a note: `text`, and the same as one section."""
@@ -37,5 +40,6 @@ def note_text(content: Mapping[str, Any]) -> str:
         times=number(content["times"]) if content["times"] else "several",
     )
     called = f"{mention(content['mention'])} " if content["mention"] else ""
-    about = f"\n{title(content['about'])}" if content["broadcast"] else ""
+    alone = content["broadcast"] or content["note"] in _ALONE
+    about = f"\n{title(content['about'])}" if alone else ""
     return f"{called}{line}{about}"
